@@ -1,0 +1,54 @@
+# Every target sets up what it needs: a virtual environment in .venv, the locked packages, a Java for Spark.
+# Stamp files remember what is done, so that a second run adds nothing.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.stamp-ready
+
+.PHONY: help setup demo test check bench java lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## set everything up, and nothing more
+
+demo: $(READY) ## show nearcast working (HEADLESS=1: without waiting for anyone)
+	@$(BIN)/nearcast demo $(if $(filter-out 0,$(HEADLESS)),--headless) $(ARGS)
+
+test: $(READY) ## run the tests (ARGS="-k grid -x" goes to pytest)
+	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+
+check: $(READY) ## ruff, mypy --strict, imports go downwards only
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy --strict
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(READY) ## install the peers that the package manager offers, then compare (ARGS="--quick")
+	@sh scripts/install-peers
+	@$(BIN)/nearcast bench match $(ARGS)
+
+java: $(READY) ## say which Java Spark will use
+	@$(BIN)/python -m nearcast.pipeline.java
+
+lock: $(VENV)/.stamp-bootstrap ## choose and lock all versions anew, with hashes
+	@sh scripts/lock $(BIN)/uv
+
+clean: ## remove the virtual environment, caches and leftovers
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Three steps, because each needs the one before: uv and the build tools; the locked packages; nearcast itself.
+$(VENV)/.stamp-bootstrap: requirements/bootstrap.txt
+	@sh scripts/bootstrap $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-locked: requirements/lock.txt $(VENV)/.stamp-bootstrap
+	@sh scripts/install-locked $(BIN)
+	@touch $@
+
+$(READY): pyproject.toml $(VENV)/.stamp-locked
+	@test -f README.md || { echo "make: README.md is missing" >&2; exit 1; }
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m nearcast.pipeline.java
+	@touch $@

@@ -1,0 +1,87 @@
+"""The command itself: its options, and the one place where errors become exit statuses.
+
+Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption. Everything that takes
+time to import is imported inside the commands, so that ``--version`` and ``--help`` answer at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from nearcast.cli import bench
+from nearcast.cli.demo import demo
+from nearcast.errors import NearcastError
+
+FAILURE, INTERRUPTED = 1, 130
+
+app = typer.Typer(
+    name="nearcast",
+    help="Delivers messages to whoever is, was or will be in the right place and the right context.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench.app, name="bench")
+app.command()(demo)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"nearcast {version('nearcast')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of all commands. They are listed here for --help; ``main`` takes --debug out before parsing."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Taken out here, so that it may stand anywhere: people add it at the end of the line that just failed.
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    try:
+        status = app(given, prog_name="nearcast", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _complain(f"{error.format_message()} (nearcast --help says what there is)", error.exit_code)
+    except typer.Abort:
+        status = INTERRUPTED
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # The reader left (`nearcast ... | head`): nothing to say, and nothing may be flushed at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except Exception as error:
+        if debug:
+            raise
+        return _complain(_describe(error), FAILURE)
+    if status == INTERRUPTED:
+        return _complain("interrupted", INTERRUPTED)
+    return status if isinstance(status, int) else 0
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, NearcastError):
+        return str(error)
+    # Not raised on purpose: its kind says as much as its message, and whoever reports it needs the rest.
+    return f"{type(error).__name__}: {error} (--debug shows where)"
+
+
+def _complain(message: str, status: int) -> int:
+    """Say it in one line on stderr, whatever breaks the message had."""
+    print("nearcast:", " ".join(message.split()), file=sys.stderr)
+    return status

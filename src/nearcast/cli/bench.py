@@ -1,0 +1,34 @@
+"""``nearcast bench``: nearcast and its peers side by side, one command for each benchmark."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Measure nearcast and its peers side by side.")
+
+
+@app.callback()
+def bench() -> None:
+    """Measure nearcast and its peers side by side."""
+
+
+@app.command()
+def match(
+    clients: Annotated[int | None, typer.Option(min=1_000, help="How many clients there are.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+) -> None:
+    """Find the receivers of events among moving clients: nearcast, its peers and the bare-kernel bound."""
+    from nearcast.benchmark.match import run
+
+    report = run(clients, quick=quick, peers=peers, progress=_say)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        report.print()
+
+
+def _say(progress: str) -> None:
+    print(progress, file=sys.stderr)

@@ -1,0 +1,32 @@
+"""What all tests share: how hard Hypothesis looks (HYPOTHESIS_PROFILE=thorough looks ten times as hard), one Spark."""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# No deadline: the first call of a kernel compiles it. The blob lets anyone repeat a failure seen elsewhere.
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One small session for the whole run: it takes longer to start than most tests to run."""
+    from nearcast.pipeline.session import FAST_START, spark_session
+
+    session = spark_session(
+        "nearcast tests",
+        master="local[2]",
+        settings={"spark.driver.extraJavaOptions": FAST_START, "spark.sql.shuffle.partitions": "2"},
+    )
+    yield session
+    session.stop()
