@@ -1,0 +1,67 @@
+"""The one door to numba: typed decorators, so that kernels stay checked Python for everyone else.
+
+numba takes more than a second to import; only modules that hold kernels import this one, and only code that
+matches imports them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numba
+from numba.core.caching import FunctionCache
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Kernels neither allocate nor keep arrays, so numba need not count references to them (``_nrt``): in the inner loops
+# the atomic counting would cost more than the work.  No fastmath: comparisons that decide must not be reordered.
+_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile to machine code on first use, and keep the result on disk for the next process."""
+    return _cached(function, _OPTIONS)
+
+
+def kernel_making_arrays(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that makes arrays out of addresses; numba lets it do so only if it may count references."""
+    return _cached(function, {**_OPTIONS, "_nrt": True})
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile as a part of its callers (left to itself, LLVM passes whole arrays on the stack instead)."""
+    compiled: Callable[P, R] = numba.njit(forceinline=True, **_OPTIONS)(function)
+    return compiled
+
+
+def inlined_making_arrays(function: Callable[P, R]) -> Callable[P, R]:
+    """A part of a kernel that makes arrays out of addresses."""
+    compiled: Callable[P, R] = numba.njit(forceinline=True, **{**_OPTIONS, "_nrt": True})(function)
+    return compiled
+
+
+def _cached(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
+    compiled: Any = numba.njit(nogil=True, **options)(function)
+    compiled._cache = _KernelCache(function)  # noqa: SLF001 - numba has no public door to its cache
+    typed: Callable[P, R] = compiled
+    return typed
+
+
+class _KernelCache(FunctionCache):
+    """Compiled code is as old as the oldest source it was made of.
+
+    numba looks only at the file of the kernel itself; but what is inlined into it stands in other files as well.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        initialise: Callable[..., None] = super().__init__
+        initialise(function)
+        self._cache_file._source_stamp = _sources()  # noqa: SLF001
+
+
+def _sources() -> tuple[tuple[str, int, int], ...]:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
