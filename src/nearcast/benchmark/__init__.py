@@ -1,0 +1,1 @@
+"""Benchmarks: nearcast and its peers side by side in one run, with the same answers."""
