@@ -17,8 +17,8 @@ TILE: Final = 16
 """Events whose memory is fetched together.  (Three tiles under way at a time, like a pipeline, gained nothing.)"""
 MOST_CELLS: Final = 21 * 128
 """Cells around one event on all levels together: fewer than 128 on each, even in the rows around a pole."""
-FETCHED: Final = 384
-"""Elements of a bucket that are fetched ahead; of longer ones the processor itself sees that they go on."""
+FETCHED: Final = 32
+"""Buckets up to this capacity are fetched ahead without a branch; of longer ones, a part."""
 PRESENCE_LEVEL: Final = 15
 """Where clients are looked up by their own position, cells are about 300 m large."""
 
@@ -176,23 +176,25 @@ class Scratch(NamedTuple):
     """Memory that the kernels reuse from call to call."""
 
     keys: Int64s  # of all cells around the events of a tile, one event after the other
-    cells: Int64s  # [., 4]: start, count, capacity and key of the cells that hold something
+    cells: Int64s  # start, count, capacity and key of the cells that hold something, four numbers each
     ends: Int64s  # [TILE + 1]: where the cells of an event end and those of the next begin
     cosines: Floats  # [TILE]: of the latitudes of the events
     shapes: Floats  # [TILE, HIGHEST_LEVEL + 1, 4]: see ``measuring``
-    holders: Int32s  # entries near the present event
+    near: Int64s  # [TILE + 1]: where the entries near an event end and those of the next begin
+    holders: Int32s  # entries near the events of a tile
     tags: Int32s
     squares: Singles
     aside: Int32s  # those of them that need more than a look at their topic
 
 
-def new_scratch(near: int = 1024) -> Scratch:
+def new_scratch(near: int = 4096) -> Scratch:
     return Scratch(
         np.empty(TILE * MOST_CELLS, np.int64),
-        np.empty((TILE * MOST_CELLS, 4), np.int64),
+        np.empty(TILE * MOST_CELLS * 4, np.int64),
         np.zeros(TILE + 1, np.int64),
         np.zeros(TILE, np.float64),
         np.empty((TILE, HIGHEST_LEVEL + 1, 4), np.float64),
+        np.zeros(TILE + 1, np.int64),
         np.empty(near, np.int32),
         np.empty(near, np.int32),
         np.empty(near, np.float32),

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearcast.matching.compiled import inlined, kernel
+from nearcast.matching.vector import peek
 from nearcast.model.geometry import EARTH_RADIUS, HALF_CIRCUMFERENCE
 
 Int32s = npt.NDArray[np.int32]
@@ -72,6 +73,7 @@ KEY: Final = 0
 START: Final = 1
 COUNT: Final = 2
 CAPACITY: Final = 3
+ROW: Final = 4
 
 # Slots of ``ledger``
 POOL_USED: Final = 0
@@ -122,8 +124,8 @@ def cell_key(x: int, y: int, level: int) -> int:
 
 @inlined
 def home(table: Int64s, key: int) -> int:
-    """The row where the search for a key begins."""
-    return whole(((key * -7046029254386353131) >> 20) & (table.shape[0] - 1))
+    """The row where the search for a key begins.  Four cells side by side share two cache lines."""
+    return whole(((((key >> 2) * -7046029254386353131) >> 20 << 2) | (key & 3)) & (table.shape[0] - 1))
 
 
 @inlined
@@ -131,9 +133,11 @@ def slot_of(table: Int64s, key: int) -> int:
     """The row of the table that holds ``key``, or the free row where it belongs."""
     mask = table.shape[0] - 1
     slot = home(table, key)
-    while table[slot, KEY] != key and table[slot, KEY] != -1:
+    while True:
+        there = peek(table, slot * ROW + KEY)
+        if there in (key, -1):
+            return slot
         slot = (slot + 1) & mask
-    return slot
 
 
 @inlined

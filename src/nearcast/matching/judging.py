@@ -25,18 +25,19 @@ from nearcast.matching.columns import (
 )
 from nearcast.matching.compiled import inlined
 from nearcast.matching.grid import whole
+from nearcast.matching.vector import peek, poke
 
 
 @inlined
 def judge(number: int, stamp: int, event: int, events: Events, filters: Filters, predicates: Predicates) -> int:
     """The verdict of a filter on the event; remembered for the rest of the event."""
-    known = whole(filters.memo[number]) - stamp
+    known = whole(peek(filters.memo, number)) - stamp
     if 0 <= known < STAMP:
         return known
     verdict = REJECTED
-    if filters.topic_stamp[filters.topic[number]] == stamp:
-        verdict = _judge_predicate(filters.predicate[number], stamp, event, events, predicates)
-    filters.memo[number] = stamp + verdict
+    if peek(filters.topic_stamp, peek(filters.topic, number)) == stamp:
+        verdict = _judge_predicate(peek(filters.predicate, number), stamp, event, events, predicates)
+    poke(filters.memo, number, stamp + verdict)
     return verdict
 
 
@@ -52,16 +53,16 @@ def wanted(item: int, tag: int, event: int, events: Events, subscribers: Subscri
 def _judge_predicate(predicate: int, stamp: int, event: int, events: Events, predicates: Predicates) -> int:
     if predicate < 0:
         return ACCEPTED
-    first = predicates.first[predicate]
-    if first < 0 or events.exotic[event]:
+    first = peek(predicates.first, predicate)
+    if first < 0 or peek(events.exotic, event):
         return OPEN
     block = first >> BLOCK_BITS
-    if predicates.stamp[block] != stamp:
-        asked = predicates.asked[block, 1] + 1 if predicates.asked[block, 0] == stamp else 1
-        predicates.asked[block, 0] = stamp
-        predicates.asked[block, 1] = asked
+    if peek(predicates.stamp, block) != stamp:
+        asked = peek(predicates.asked, 2 * block + 1) + 1 if peek(predicates.asked, 2 * block) == stamp else 1
+        poke(predicates.asked, 2 * block, stamp)
+        poke(predicates.asked, 2 * block + 1, asked)
         if asked <= FEW:
-            return _judge_terms(predicates.term_start[predicate], event, events, predicates)
+            return _judge_terms(peek(predicates.term_start, predicate), event, events, predicates)
         _judge_block(block, event, events, predicates)
         predicates.stamp[block] = stamp
     for conjunction in range(first, first + predicates.conjunctions[predicate]):
@@ -75,17 +76,18 @@ def _judge_predicate(predicate: int, stamp: int, event: int, events: Events, pre
 def _judge_terms(term: int, event: int, events: Events, predicates: Predicates) -> int:
     """One predicate by itself: some conjunction all of whose terms hold.  The only branch is at the end."""
     some, all_hold = False, True
-    kind = predicates.term_kind[term]
+    row = event * events.values.shape[1]
+    kind = peek(predicates.term_kind, term)
     while kind != LAST:
-        value = events.values[event, predicates.term_column[term]]
-        inside = (value >= predicates.term_low[term]) & (value <= predicates.term_high[term])
+        value = peek(events.values, row + peek(predicates.term_column, term))
+        inside = (value >= peek(predicates.term_low, term)) & (value <= peek(predicates.term_high, term))
         known = value == value  # noqa: PLR0124 - not NaN
         holds = (inside ^ (kind != WITHIN)) & (known | (kind != BEYOND))
         end = kind == END
         some |= end & all_hold
         all_hold = (all_hold & holds) | end
         term += 1
-        kind = predicates.term_kind[term]
+        kind = peek(predicates.term_kind, term)
     return ACCEPTED if some | all_hold else REJECTED
 
 

@@ -58,6 +58,7 @@ from nearcast.matching.grid import (
     HALF_TURN,
     HOLDER,
     KEY,
+    ROW,
     SOUTH,
     START,
     UNIT_METRES,
@@ -81,6 +82,7 @@ from nearcast.matching.measuring import (
     INNER,
     MARGIN,
     OUTER,
+    SHAPE,
     cells_around,
     doubt,
     half_width,
@@ -88,7 +90,7 @@ from nearcast.matching.measuring import (
     measured,
     signed_square,
 )
-from nearcast.matching.vector import LANES, prefetch, step
+from nearcast.matching.vector import LANES, peek, poke, prefetch, step
 
 LARGEST_ERROR: Final = 1e-3
 
@@ -116,20 +118,26 @@ def match_places(
     at, open_cases = progress[RESULTS], progress[OPEN_CASES]
     n = which.shape[0]
     for first in range(progress[NEXT_EVENT], n, TILE):
-        _fetch(grid, events, which, first, scratch, progress)
-        for k in range(first, min(n, first + TILE)):
-            event = which[k]
+        last = min(n, first + TILE)
+        _fetch(grid, events, which, first, last, scratch, progress)
+        status = DONE
+        near = whole(0)
+        for k in range(first, last):
+            status, near = _near(grid, events, which[k], k - first, near, scratch, progress)
+            if status != DONE:
+                progress[NEXT_EVENT], progress[RESULTS], progress[OPEN_CASES] = first, at, open_cases
+                return status
+        # Only when the whole tile is written is it read again: what was just written cannot be read at once.
+        for k in range(first, last):
+            event, t = which[k], k - first
             stamp = first_stamp + STAMP * k
             began, open_began = at, open_cases
             topic = events.topic[event]
             for j in range(events.topic_start[topic], events.topic_start[topic + 1]):
                 filters.topic_stamp[events.topic_filters[j]] = stamp
-            shapes = scratch.shapes[k - first]
-            status, near = _near(grid, events, event, k - first, shapes, scratch, progress)
-            if status == DONE:
-                status, at, open_cases = _interested(
-                    event, stamp, near, events, filters, predicates, subscribers, out, scratch, shapes, at, open_cases
-                )
+            status, at, open_cases = _interested(
+                event, stamp, t, events, filters, predicates, subscribers, out, scratch, at, open_cases
+            )
             if status == DONE:
                 status, at, open_cases = _chained(
                     event, stamp, events, filters, predicates, subscribers, out, at, open_cases
@@ -143,10 +151,12 @@ def match_places(
 
 
 @inlined
-def _fetch(grid: Grid, events: Events, which: Int32s, first: int, scratch: Scratch, progress: Int64s) -> None:
+def _fetch(
+    grid: Grid, events: Events, which: Int32s, first: int, last: int, scratch: Scratch, progress: Int64s
+) -> None:
     """Find the cells around the events of a tile, and let their buckets come."""
     table, pool, keys, cells, ends = grid.table, grid.pool, scratch.keys, scratch.cells, scratch.ends
-    size = min(TILE, which.shape[0] - first)
+    size = last - first
     listed = whole(0)
     for t in range(size):
         event = which[first + t]
@@ -158,44 +168,58 @@ def _fetch(grid: Grid, events: Events, which: Int32s, first: int, scratch: Scrat
             listed = cells_around(grid, x, y, cosine, keys, listed, scratch.shapes[t])
         ends[t + 1] = listed
     for j in range(listed):
-        prefetch(table, home(table, keys[j]) * 4)
+        prefetch(table, home(table, peek(keys, j)) * ROW)
     progress[CELLS] += listed
     found = whole(0)
     j = whole(0)
     for t in range(size):
-        while j < ends[t + 1]:
-            key = keys[j]
-            slot = slot_of(table, key)
-            if table[slot, KEY] == key and table[slot, COUNT] > 0:
-                start, capacity = table[slot, START], table[slot, CAPACITY]
-                cells[found, 0] = start
-                cells[found, 1] = table[slot, COUNT]
-                cells[found, 2] = capacity
-                cells[found, 3] = key
-                found += 1
-                for line in range(start, start + min(3 * capacity, FETCHED), 16):
-                    prefetch(pool, line)
+        while j < peek(ends, t + 1):
+            key = peek(keys, j)
+            slot = slot_of(table, key) * ROW
+            count = peek(table, slot + COUNT)
+            if peek(table, slot + KEY) == key and count > 0:
+                start, capacity = peek(table, slot + START), peek(table, slot + CAPACITY)
+                poke(cells, found, start)
+                poke(cells, found + 1, count)
+                poke(cells, found + 2, capacity)
+                poke(cells, found + 3, key)
+                found += 4
+                # Most buckets are fetched without a branch to guess; of the longest, the processor itself sees how
+                # they go on.
+                prefetch(pool, start)
+                prefetch(pool, start + 16)
+                prefetch(pool, start + 32)
+                prefetch(pool, start + 48)
+                prefetch(pool, start + 64)
+                prefetch(pool, start + 80)
+                if capacity > FETCHED:
+                    for line in range(start + 96, start + min(3 * capacity, 12 * FETCHED), 16):
+                        prefetch(pool, line)
             j += 1
         ends[t + 1] = found
+    ends[0] = 0
 
 
 @inlined
 def _near(
-    grid: Grid, events: Events, event: int, t: int, shapes: Floats, scratch: Scratch, progress: Int64s
+    grid: Grid, events: Events, event: int, t: int, near: int, scratch: Scratch, progress: Int64s
 ) -> tuple[int, int]:
-    """Write all entries that are near an event to the scratch; returns status and how many they are."""
-    pool, cells = grid.pool, scratch.cells
-    near = candidates = whole(0)
-    first, last = scratch.ends[t], scratch.ends[t + 1]
+    """Write all entries that are near an event to the scratch, from ``near`` on; returns status and where they end."""
+    pool, cells, shapes = grid.pool, scratch.cells, scratch.shapes[t]
+    candidates = whole(0)
+    first, last = peek(scratch.ends, t), peek(scratch.ends, t + 1)
+    scratch.near[t] = near
+    scratch.near[t + 1] = near
     if first == last:
         return DONE, near
     lat = events.lat[event]
     x, y = to_x(events.lon[event]), to_y(lat)
     cosine = scratch.cosines[t]
     sine = math.copysign(math.sqrt(max(0.0, 1 - cosine * cosine)), lat)
-    for j in range(first, last):
-        start, count, capacity, key = cells[j, 0], cells[j, 1], cells[j, 2], cells[j, 3]
-        if near + count + LANES > scratch.holders.shape[0]:
+    for j in range(first, last, 4):
+        start, count, capacity = peek(cells, j), peek(cells, j + 1), peek(cells, j + 2)
+        key = peek(cells, j + 3)
+        if near + count + 2 * LANES > scratch.holders.shape[0]:
             return NEAR_FULL, near
         candidates += count
         level, row = key >> 48, (key >> 24) & 0xFFFFFF
@@ -210,25 +234,30 @@ def _near(
             np.float32(north * north),
             np.float32(east * east * cosine * cosine),
             np.float32(-east * east * north * cosine * sine * UNIT_RADIANS),
-            np.float32(shapes[level, OUTER]),
-            np.float32(shapes[level, INNER]),
+            np.float32(peek(shapes, level * SHAPE + OUTER)),
+            np.float32(peek(shapes, level * SHAPE + INNER)),
         )
-        mark = BORDER if shapes[level, ERROR] < LARGEST_ERROR else UNMEASURED
+        mark = BORDER if peek(shapes, level * SHAPE + ERROR) < LARGEST_ERROR else UNMEASURED
+        # Two steps at a time, even where the second one is idle: most buckets need two, and a wrong guess costs more.
         offset = whole(0)
-        while offset < count:
-            near += step(
-                pool, start + offset, capacity, count - offset, whole(mark), shape,
-                scratch.holders, scratch.tags, scratch.squares, near,
-            )  # fmt: skip
-            offset += LANES
+        while True:
+            for _ in range(2):
+                near += step(
+                    pool, start + offset, capacity, count - offset, whole(mark), shape,
+                    scratch.holders, scratch.tags, scratch.squares, near,
+                )  # fmt: skip
+                offset += LANES
+            if offset >= count:
+                break
     progress[CANDIDATES] += candidates
+    scratch.near[t + 1] = near
     return DONE, near
 
 
 @inlined
 def _interested(
-    event: int, stamp: int, near: int, events: Events, filters: Filters, predicates: Predicates,
-    subscribers: Subscribers, out: Output, scratch: Scratch, shapes: Floats, at: int, open_cases: int,
+    event: int, stamp: int, t: int, events: Events, filters: Filters, predicates: Predicates,
+    subscribers: Subscribers, out: Output, scratch: Scratch, at: int, open_cases: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Of those who are near, keep whose filters accept the event.
 
@@ -237,23 +266,22 @@ def _interested(
     """
     holders, tags, aside = scratch.holders, scratch.tags, scratch.aside
     owners, marks, gate, topic_stamp = out.owners, out.marks, filters.gate, filters.topic_stamp
-    if at + near + LANES > owners.shape[0]:
+    first, last = peek(scratch.near, t), peek(scratch.near, t + 1)
+    if at + last - first + LANES > owners.shape[0]:
         return RESULTS_FULL, at, open_cases
-    # Unsigned: an index that cannot be negative need not be checked for counting from the end.
-    written, put_aside = np.uint64(at), np.uint64(0)
-    for r in range(np.uint64(near)):
-        tag = tags[r]
-        topic_filter = np.uint32(gate[np.uint32(tag & FILTER_BITS)])
+    put_aside = whole(0)
+    for r in range(first, last):
+        tag = peek(tags, r)
+        topic_filter = peek(gate, tag & FILTER_BITS)
         plain = tag <= FILTER_BITS
-        owners[written] = holders[r]
-        marks[written] = ~tag
-        aside[put_aside] = r
-        written += np.uint64(plain & (topic_stamp[topic_filter] == stamp))
-        put_aside += np.uint64((topic_filter == CLOSED) | (not plain))
-    at = whole(written)
-    for i in range(whole(put_aside)):
-        r = aside[i]
-        tag, holder = whole(tags[r]), whole(holders[r])
+        poke(owners, at, peek(holders, r))
+        poke(marks, at, ~tag)
+        poke(aside, put_aside, r)
+        at += plain & (peek(topic_stamp, topic_filter) == stamp)
+        put_aside += (topic_filter == CLOSED) | (not plain)
+    for i in range(put_aside):
+        r = peek(aside, i)
+        tag, holder = whole(peek(tags, r)), whole(peek(holders, r))
         verdict = judge(tag & FILTER_BITS, stamp, event, events, filters, predicates)
         if tag <= FILTER_BITS and verdict != OPEN:  # by far the most: again without a branch on the verdict
             owners[at] = holder
@@ -263,7 +291,7 @@ def _interested(
         if verdict == REJECTED:
             continue
         stored = tag & (FILTER_BITS | STORED)
-        area = _area(tag, scratch.squares[r], filters.units[tag & FILTER_BITS], shapes, out.progress)
+        area = _area(tag, scratch.squares[r], filters.units[tag & FILTER_BITS], scratch.shapes[t], out.progress)
         if area == OUTSIDE:
             continue
         if area == INSIDE and verdict != OPEN and stored <= FILTER_BITS:

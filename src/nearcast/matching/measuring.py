@@ -29,6 +29,7 @@ OUTER: Final = 0  # squared distance, in units, beyond which nobody is near
 INNER: Final = 1  # within which everybody is
 MARGIN: Final = 2  # what rounding may have done to a distance, in units ...
 ERROR: Final = 3  # ... and the formula, as a share of it
+SHAPE: Final = 4
 
 
 @inlined

@@ -104,7 +104,8 @@ def match_one(a: Any, which: Any, stamp: int) -> int:
             _line(a, o + 5, u8), _line(a, o + 6, i64),
         ),
         Scratch(
-            _line(a, t, i64), _table(a, t + 1, i64), _line(a, t + 2, i64), _line(a, t + 3, f64), _cube(a, t + 4, f64),
-            _line(a, t + 5, i32), _line(a, t + 6, i32), _line(a, t + 7, f32), _line(a, t + 8, i32),
+            _line(a, t, i64), _line(a, t + 1, i64), _line(a, t + 2, i64), _line(a, t + 3, f64), _cube(a, t + 4, f64),
+            _line(a, t + 5, i64), _line(a, t + 6, i32), _line(a, t + 7, i32), _line(a, t + 8, f32),
+            _line(a, t + 9, i32),
         ),
     )  # fmt: skip
