@@ -57,6 +57,9 @@ class ApproachLog:
         self._items[item] = client, self._published
         self._tracks.setdefault(client, [(self._published, position)])
 
+    def watches(self, item: int) -> bool:
+        return item in self._items
+
     def unwatch(self, item: int) -> None:
         client, _ = self._items.pop(item, (None, 0))
         if client is not None and all(other != client for other, _ in self._items.values()):

@@ -14,7 +14,7 @@ Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
 TILE: Final = 16
-"""Events whose memory is fetched together.  (Three tiles under way at a time, like a pipeline, gained nothing.)"""
+"""Events whose memory is fetched together.  (A pipeline of events, one stage for each kind of memory, was tried and gained nothing.)"""
 MOST_CELLS: Final = 21 * 128
 """Cells around one event on all levels together: fewer than 128 on each, even in the rows around a pole."""
 FETCHED: Final = 32
@@ -24,9 +24,9 @@ PRESENCE_LEVEL: Final = 15
 
 # Flags of a tag, above the number of the filter.  Entries of the grid hold the first three only.
 REFINE: Final = 1 << 26  # the area is no circle: a circle encloses it
-FRAMED: Final = 1 << 27  # the time frame has a bound
+SINGULAR: Final = 1 << 27  # it has a time frame or lies somewhere of its own: equal tags do not mean equal fate
 NO_LOCAL: Final = 1 << 28
-STORED: Final = REFINE | FRAMED | NO_LOCAL
+STORED: Final = REFINE | SINGULAR | NO_LOCAL
 BORDER: Final = 1 << 29  # near the border of the circle, as far as single precision can say
 UNMEASURED: Final = 1 << 30  # single precision cannot measure here
 
@@ -93,7 +93,7 @@ class Predicates(NamedTuple):
 
     first: Int32s  # of a predicate: its first conjunction, or -1 if only the model can judge it
     conjunctions: Int32s  # of a predicate: how many they are
-    term_start: Int32s  # of a predicate: where its terms start
+    term_start: Int32s  # of a predicate: where its terms start, or -1 if they are too many to look at one by one
     term_kind: Bytes
     term_column: Int32s
     term_low: Floats
@@ -136,7 +136,7 @@ class Events(NamedTuple):
     topic: Int32s
     publisher: Int32s
     exotic: Bytes  # 1 where an attribute does not fit into ``values``: the model must judge the event
-    values: Floats  # [events, dimensions], NaN where the attribute is missing or of another type
+    values: Floats  # [dimensions, events], NaN where the attribute is missing or of another type
     topic_start: Int32s  # of a topic: where its topic filters start
     topic_filters: Int32s
 

@@ -32,29 +32,29 @@ class Encoder:
         predicates = self._filters.predicates
         matching = self._filters.topics_matching(event.topic)
         one = self._one
-        if one.values.shape[1] < predicates.columns or len(one.topic_filters) < len(matching):
+        if one.values.shape[0] < predicates.columns or len(one.topic_filters) < len(matching):
             one = self._one = _one_event(predicates.columns, 2 * len(matching))
         place = event.place
         one.lat[0], one.lon[0] = (np.nan, np.nan) if place is None else (place.lat, place.lon)
         one.published[0] = event.published
         one.publisher[0] = -1 if event.publisher is None else self._numbers.get(event.publisher, -1)
-        one.exotic[0] = not columns_of(predicates, event.attributes, one.values[0])
+        one.exotic[0] = not columns_of(predicates, event.attributes, one.values[:, 0])
         one.topic_start[1] = len(matching)
         one.topic_filters[: len(matching)] = matching
         return one
 
     def many(self, batch: EventBatch) -> Events:
         size, predicates = len(batch), self._filters.predicates
-        values = np.empty((size, max(1, predicates.columns)))
+        values = np.empty((max(1, predicates.columns), size))
         exotic = np.zeros(size, np.uint8)
         if batch.events is not None:
             for i, event in enumerate(batch.events):
-                exotic[i] = not columns_of(predicates, event.attributes, values[i])
+                exotic[i] = not columns_of(predicates, event.attributes, values[:, i])
         else:
             for (name, family), column in predicates.dimensions.items():
                 given = batch.attributes.get(name)
-                if given is None or not _write(given, family, predicates, values[:, column], exotic):
-                    values[:, column] = np.nan
+                if given is None or not _write(given, family, predicates, values[column], exotic):
+                    values[column] = np.nan
         publisher = np.full(size, -1, np.int32)
         if batch.publishers is not None:
             for i, who in enumerate(batch.publishers):
@@ -94,7 +94,7 @@ def _one_event(columns: int, topic_filters: int) -> Events:
         topic=np.zeros(1, np.int32),
         publisher=np.zeros(1, np.int32),
         exotic=np.zeros(1, np.uint8),
-        values=np.full((1, max(1, columns)), np.nan),
+        values=np.full((max(1, columns), 1), np.nan),
         topic_start=np.zeros(2, np.int32),
         topic_filters=np.zeros(topic_filters, np.int32),
     )

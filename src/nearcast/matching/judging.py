@@ -11,11 +11,11 @@ from nearcast.matching.columns import (
     BLOCK_WORDS,
     END,
     FEW,
-    FRAMED,
     LAST,
     NO_LOCAL,
     OPEN,
     REJECTED,
+    SINGULAR,
     STAMP,
     WITHIN,
     Events,
@@ -44,7 +44,7 @@ def judge(number: int, stamp: int, event: int, events: Events, filters: Filters,
 @inlined
 def wanted(item: int, tag: int, event: int, events: Events, subscribers: Subscribers) -> bool:
     """Time frame and no-local."""
-    if tag & FRAMED and not subscribers.since[item] <= events.published[event] < subscribers.until[item]:
+    if tag & SINGULAR and not subscribers.since[item] <= events.published[event] < subscribers.until[item]:
         return False
     return not (tag & NO_LOCAL and subscribers.client[item] == events.publisher[event])
 
@@ -61,8 +61,9 @@ def _judge_predicate(predicate: int, stamp: int, event: int, events: Events, pre
         asked = peek(predicates.asked, 2 * block + 1) + 1 if peek(predicates.asked, 2 * block) == stamp else 1
         poke(predicates.asked, 2 * block, stamp)
         poke(predicates.asked, 2 * block + 1, asked)
-        if asked <= FEW:
-            return _judge_terms(peek(predicates.term_start, predicate), event, events, predicates)
+        terms = peek(predicates.term_start, predicate)
+        if asked <= FEW and terms >= 0:
+            return _judge_terms(terms, event, events, predicates)
         _judge_block(block, event, events, predicates)
         predicates.stamp[block] = stamp
     for conjunction in range(first, first + predicates.conjunctions[predicate]):
@@ -76,10 +77,10 @@ def _judge_predicate(predicate: int, stamp: int, event: int, events: Events, pre
 def _judge_terms(term: int, event: int, events: Events, predicates: Predicates) -> int:
     """One predicate by itself: some conjunction all of whose terms hold.  The only branch is at the end."""
     some, all_hold = False, True
-    row = event * events.values.shape[1]
+    size = events.values.shape[1]
     kind = peek(predicates.term_kind, term)
     while kind != LAST:
-        value = peek(events.values, row + peek(predicates.term_column, term))
+        value = peek(events.values, size * peek(predicates.term_column, term) + event)
         inside = (value >= peek(predicates.term_low, term)) & (value <= peek(predicates.term_high, term))
         known = value == value  # noqa: PLR0124 - not NaN
         holds = (inside ^ (kind != WITHIN)) & (known | (kind != BEYOND))
@@ -98,7 +99,7 @@ def _judge_block(block: int, event: int, events: Events, predicates: Predicates)
     for word in range(BLOCK_WORDS):
         truth[block, word] = ~np.uint64(0)
     for d in range(predicates.dimension_start[block], predicates.dimension_start[block + 1]):
-        value = events.values[event, predicates.dimension[d]]
+        value = events.values[predicates.dimension[d], event]
         row = predicates.row_start[d]  # the row of a missing value
         if value == value:  # noqa: PLR0124 - not NaN
             low = predicates.constant_start[d]

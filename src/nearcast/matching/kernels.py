@@ -303,7 +303,9 @@ def _interested(
         item = holder if stored > FILTER_BITS else whole(subscribers.first[holder])
         while item >= 0:
             if subscribers.tag[item] == stored and wanted(item, stored, event, events, subscribers):
-                status, at, open_cases = _settle(item, event, verdict, area, events, subscribers, out, at, open_cases)
+                status, at, open_cases = _settle(
+                    item, event, verdict, area, events, subscribers, out, at, open_cases, put_aside - i
+                )
                 if status != DONE:
                     return status, at, open_cases
             if stored > FILTER_BITS:
@@ -331,9 +333,9 @@ def _area(tag: int, square: float, units: int, shapes: Floats, progress: Int64s)
 @inlined
 def _settle(
     item: int, event: int, verdict: int, area: int, events: Events, subscribers: Subscribers, out: Output,
-    at: int, open_cases: int,
+    at: int, open_cases: int, to_come: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Write out one subscription, or leave it open."""
+    """Write out one subscription, or leave it open; ``to_come`` may be written after it without asking for room."""
     if area == ONLY_THE_MODEL_KNOWS:
         area = measured(item, event, events, subscribers)
     if area == OUTSIDE:
@@ -347,7 +349,7 @@ def _settle(
             PREDICATE_OPEN if verdict == OPEN else 0
         )
         return DONE, at, open_cases + 1
-    if at + LANES >= out.owners.shape[0]:
+    if at + to_come + LANES >= out.owners.shape[0]:
         return RESULTS_FULL, at, open_cases
     out.owners[at] = subscribers.client[item]
     out.marks[at] = item
@@ -371,7 +373,7 @@ def _chained(
                 while item >= 0:
                     if wanted(item, subscribers.tag[item], event, events, subscribers):
                         status, at, open_cases = _settle(
-                            item, event, verdict, INSIDE, events, subscribers, out, at, open_cases
+                            item, event, verdict, INSIDE, events, subscribers, out, at, open_cases, 0
                         )
                         if status != DONE:
                             return status, at, open_cases
@@ -427,7 +429,7 @@ def match_reaches(
                     everywhere = subscribers.kind[item] == EVERYWHERE or np.isnan(events.lat[event])
                     area = INSIDE if everywhere else ONLY_THE_MODEL_KNOWS
                     status, at, open_cases = _settle(
-                        item, event, verdict, area, events, subscribers, out, at, open_cases
+                        item, event, verdict, area, events, subscribers, out, at, open_cases, 0
                     )
                 item = subscribers.next_of_client[item]
             if status != DONE:

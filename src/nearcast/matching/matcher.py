@@ -155,10 +155,8 @@ class Matcher:
 
     def move_many(self, numbers: Int32s, lat: npt.ArrayLike, lon: npt.ArrayLike) -> None:
         """Position reports of many clients; of several reports for one client the last one counts."""
-        numbers = np.ascontiguousarray(numbers, np.int32)
+        numbers = self._checked_numbers(numbers)
         where = _checked_positions(lat, lon, len(numbers))
-        if not self._subscribers.are_known(numbers):
-            raise UnknownName("a number belongs to no client")
         self._subscribers.move(numbers, *where)
         if self._approach:
             for number in numbers.tolist():
@@ -189,12 +187,10 @@ class Matcher:
 
     def subscribe_many(self, numbers: Int32s, subscription: Subscription) -> None:
         """The same subscription for many clients, which must not hold one of this id yet."""
-        numbers = np.ascontiguousarray(numbers, np.int32)
+        numbers = self._checked_numbers(numbers)
         if not len(numbers):
             return
         ids = self._subscribers.ids
-        if not self._subscribers.are_known(numbers):
-            raise UnknownName("a number belongs to no client")
         if len(np.unique(numbers)) != len(numbers):
             raise InvalidContext("a client stands twice in the list")
         for number in numbers[self._subscribers.columns.first[numbers] >= 0].tolist():
@@ -297,6 +293,8 @@ class Matcher:
 
     def explain(self, event: Event, client: str) -> Explanation:
         """Why the event is, or is not, delivered to the client now, term by term."""
+        if event.when is not None:
+            raise HistoryNeeded(_ABOUT_TIME.format(event.id))
         return explain(self._history_of(client, event), event, client, event.published)
 
     def statistics(self) -> MatcherStatistics:
@@ -345,6 +343,14 @@ class Matcher:
 
     # Inside
 
+    def _checked_numbers(self, numbers: npt.ArrayLike) -> Int32s:
+        given = np.asarray(numbers)
+        if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+            raise InvalidContext("clients are named by a list of the numbers that add_clients gave them")
+        if not self._subscribers.are_known(given):  # before anything is cut to 32 bits
+            raise UnknownName("a number belongs to no client")
+        return np.ascontiguousarray(given, np.int32)
+
     def _known(self, client: str) -> int:
         """The number of a client; it becomes known by its first report."""
         number = self._subscribers.numbers.get(client)
@@ -376,7 +382,8 @@ class Matcher:
         self._subscribers.remove_item(item, self._filters.arrays, filter_number)
         self._filters.remove(filter_number)
         self._templates.remove(int(self._subscribers.template[item]))
-        if client in self._with_several and sum(1 for _ in self._subscribers.items_of(client)) <= 1:
+        first = self._subscribers.columns.first[client]
+        if first < 0 or self._subscribers.columns.next_of_client[first] < 0:
             self._with_several.discard(client)
 
     def _item_of(self, number: int, subscription_id: str) -> int | None:

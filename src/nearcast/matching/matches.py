@@ -112,7 +112,7 @@ class Receivers(Sequence[str]):
 def deliveries(clients: list[str], owners: list[int], marks: list[int], asked: Asked) -> list[Delivery]:
     """Pairs gathered by their owners, which are ``clients`` in the order of first appearance."""
     gathered: dict[int, dict[str, int]] = {}
-    for owner, mark in zip(owners, marks, strict=True):
+    for owner, mark in dict.fromkeys(zip(owners, marks, strict=True)):  # one mark stands for all that look alike
         gathered.setdefault(owner, {}).update(asked(owner, mark))
     return [
         Delivery(client, frozenset(those), max(those.values(), default=0))

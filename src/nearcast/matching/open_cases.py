@@ -13,7 +13,7 @@ from nearcast.matching.columns import AREA_OPEN, PREDICATE_OPEN, Bytes
 from nearcast.matching.events import EventBatch
 from nearcast.matching.grid import Int32s
 from nearcast.matching.subscribers import SubscriberTable
-from nearcast.matching.templates import Template, TemplateTable
+from nearcast.matching.templates import TemplateTable
 from nearcast.model.area import Area, Circle
 from nearcast.model.delivery import in_area
 from nearcast.model.evaluation import evaluate
@@ -39,28 +39,32 @@ class Judge:
         self._templates = templates
         self._approach = approach
         self._properties: dict[int, dict[str, object]] = {}
-        self._verdicts: dict[tuple[int, Predicate], bool] = {}
+        self._verdicts: dict[tuple[int, int], bool] = {}
 
     def accepted(self, events: Int32s, items: Int32s, what: Bytes) -> Bools:
-        templates = [self._templates[number] for number in self._subscribers.template[items].tolist()]
         accepted = np.ones(len(events), np.bool_)
-        self._areas(events, items, np.flatnonzero(what & AREA_OPEN), templates, accepted)
-        for i in np.flatnonzero(((what & PREDICATE_OPEN) != 0) & accepted).tolist():
-            accepted[i] = self._content(int(events[i]), int(items[i]), templates[i].where)
+        self._areas(events, items, np.flatnonzero(what & AREA_OPEN), accepted)
+        cases = np.flatnonzero(((what & PREDICATE_OPEN) != 0) & accepted)
+        templates = self._subscribers.template[items[cases]].tolist()
+        for i, event, item, template in zip(
+            cases.tolist(), events[cases].tolist(), items[cases].tolist(), templates, strict=True
+        ):
+            accepted[i] = self._content(event, item, template)
         return accepted
 
     def _areas(
-        self, events: Int32s, items: Int32s, cases: np.ndarray[tuple[int], np.dtype[np.intp]],
-        templates: list[Template], accepted: Bools,
-    ) -> None:  # fmt: skip
-        fixed: dict[Area, list[int]] = {}
-        for i in cases.tolist():
-            area = templates[i].area
+        self, events: Int32s, items: Int32s, cases: np.ndarray[tuple[int], np.dtype[np.intp]], accepted: Bools
+    ) -> None:
+        fixed: dict[int, list[int]] = {}
+        for i, template in zip(cases.tolist(), self._subscribers.template[items[cases]].tolist(), strict=True):
+            area = self._templates[template].area
             if area is not None and not area.is_relative:
-                fixed.setdefault(area, []).append(i)
+                fixed.setdefault(template, []).append(i)
             else:
                 accepted[i] = self._in_area(int(events[i]), int(items[i]), area)
-        for area, those in fixed.items():  # one look at a polygon for all events in question
+        for template, those in fixed.items():  # one look at a polygon for all events in question
+            area = self._templates[template].area
+            assert area is not None
             index = events[those]
             accepted[those] = covered(area, self._batch.lat[index], self._batch.lon[index])
 
@@ -70,17 +74,21 @@ class Judge:
             area = Circle(float(columns.radius[item]))
         return in_area(area, self._batch.place(event), self._position(item))
 
-    def _content(self, event: int, item: int, where: Predicate | None) -> bool:
+    def _content(self, event: int, item: int, template: int) -> bool:
+        """One verdict for all subscriptions that look alike, unless it depends on where the receiver is."""
+        key = event, template
+        verdict = self._verdicts.get(key)
+        if verdict is not None:
+            return verdict
+        where = self._templates[template].where
         assert where is not None
         properties = self._properties.get(event)
         if properties is None:
             properties = self._properties[event] = self._batch.properties(event)
-        if asks_direction(where):
+        if self._approach.watches(item):
             return evaluate(where, properties, self._direction(event, properties, item)) is True
-        key = event, where
-        if key not in self._verdicts:
-            self._verdicts[key] = evaluate(where, properties) is True
-        return self._verdicts[key]
+        verdict = self._verdicts[key] = evaluate(where, properties) is True
+        return verdict
 
     def _direction(self, event: int, properties: dict[str, object], item: int) -> Callable[[str | None], bool | None]:
         here = self._position(item)

@@ -62,9 +62,14 @@ class Term:
     negated: bool
 
 
+MOST_STEPS: Final = 256
+"""Of one predicate; lists (IN) multiply.  What has more is judged by its block from the first time on."""
+
 Step = tuple[int, int, float, float]
 """A term as the kernels take it: kind, column, lower and upper bound (both included)."""
 
+_LAST: Final[Step] = LAST, 0, 0.0, 0.0
+_NEVER: Final[Step] = WITHIN, 0, math.inf, -math.inf
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -82,6 +87,12 @@ def _step(op: str, column: int, constant: float) -> Step:
             return WITHIN, column, constant, constant
         case _:
             return BEYOND, column, constant, constant
+
+
+def _size(terms: tuple[Term, ...]) -> int:
+    """How many steps a conjunction makes."""
+    choices = math.prod(len(term.constants) for term in terms if term.constants and not term.negated)
+    return choices * (1 + sum(len(term.constants) if term.negated else 1 for term in terms))
 
 
 @dataclass
@@ -242,7 +253,11 @@ class PredicateIndex:
         return first
 
     def _steps(self, conjunctions: list[tuple[Term, ...]]) -> list[Step]:
-        """The conjunctions one after the other.  IN is a choice, so it multiplies them; NOT IN is several terms."""
+        """The conjunctions one after the other, if they are not too many; IN is a choice, NOT IN is several terms."""
+        if not conjunctions:
+            return [_NEVER, _LAST]
+        if sum(map(_size, conjunctions)) > MOST_STEPS:
+            return []
         flat: list[Step] = []
         for terms in conjunctions:
             choices: list[list[Step]] = [[]]
@@ -254,7 +269,7 @@ class PredicateIndex:
                     choices = [[*choice, step] for choice in choices for step in steps]
             for choice in choices:
                 flat += [*choice, (END, 0, 0.0, 0.0)]
-        return [*flat[:-1], (LAST, 0, 0.0, 0.0)]
+        return [*flat[:-1], _LAST]
 
     def _steps_of(self, term: Term) -> list[Step]:
         column = self._column(term.dimension)
@@ -293,7 +308,7 @@ class PredicateIndex:
         term_start = np.zeros(len(self._first), np.int32)
         steps: list[Step] = []
         for entry in self._entries.values():
-            term_start[entry.number] = len(steps)
+            term_start[entry.number] = len(steps) if entry.steps else -1
             steps.extend(entry.steps)
         return Predicates(
             first=self._first,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from nearcast.errors import UnknownName
 from nearcast.matching.columns import AROUND_CLIENT, FIXED, PRESENCE_LEVEL, Filters, Subscribers
@@ -174,7 +175,7 @@ class SubscriberTable:
             raise UnknownName(f"no client {client!r} is known here")
         return number
 
-    def are_known(self, numbers: Int32s) -> bool:
+    def are_known(self, numbers: npt.NDArray[Any]) -> bool:
         """Whether all these are numbers of clients."""
         if not len(numbers):
             return True

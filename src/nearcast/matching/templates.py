@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from nearcast.matching.columns import AROUND_CLIENT, EVERYWHERE, FIXED, FRAMED, NO_LOCAL, REFINE
+from nearcast.matching.columns import AROUND_CLIENT, EVERYWHERE, FIXED, NO_LOCAL, REFINE, SINGULAR
 from nearcast.matching.subscribers import Row
 from nearcast.model.area import Area, Circle
 from nearcast.model.predicate import Predicate
@@ -98,11 +98,11 @@ def row_of(subscription: Subscription, template: int, filter_number: int) -> Row
     tag = filter_number
     if area is not None and not isinstance(area, Circle):
         tag |= REFINE
-    if frame.since is not None or frame.until is not None:
-        tag |= FRAMED
+    kind = EVERYWHERE if area is None else AROUND_CLIENT if area.is_relative else FIXED
+    if frame.since is not None or frame.until is not None or kind == FIXED:
+        tag |= SINGULAR
     if subscription.no_local:
         tag |= NO_LOCAL
-    kind = EVERYWHERE if area is None else AROUND_CLIENT if area.is_relative else FIXED
     return Row(
         template=template,
         tag=tag,

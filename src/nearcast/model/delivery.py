@@ -93,8 +93,9 @@ def exists(history: History, event: Event, at: Instant) -> bool:
 def relevant_moments(history: History, event: Event, known: ClientHistory, as_of: Instant) -> Iterator[Instant]:
     """The moments, up to ``as_of``, at which the event is or becomes relevant to the client."""
     if event.when is None:
-        if event.published <= as_of and relevant(event, known, event.published):
-            yield event.published
+        at = event.published
+        if at <= as_of and exists(history, event, at) and relevant(event, known, at):
+            yield at
         return
     for validity in validities(event, known, as_of):
         decided = event.when.decided_at(validity.start, validity.end, as_of)
@@ -126,9 +127,14 @@ def addressed(event: Event, known: ClientHistory, at: Instant) -> bool:
 def validities(event: Event, known: ClientHistory, as_of: Instant) -> Iterator[Validity]:
     """For each context and conjunct, the maximal intervals during which it and the reach hold together."""
     instants = [at for at in known.changes() if at <= as_of]
+    if event.to is None:  # the reach alone: contexts come and go without ending its interval
+        yield from _maximal(
+            (at, known.present.at(at) and within_reach(event.reach, known.position.at(at))) for at in instants
+        )
+        return
     names = {name for at in instants for name, _ in known.contexts_at(at)}
     for name in sorted(names):
-        for conjunct in event.conjuncts or ((),):
+        for conjunct in event.conjuncts:
             yield from _maximal((at, _holds(event, conjunct, known, name, at)) for at in instants)
 
 
@@ -165,7 +171,8 @@ def moment_of(held: Held, event: Event, relevant_at: Instant) -> Instant | None:
         return relevant_at
     # A subscription into the past meets what was published before it; but a message to the past or the future
     # comes at its own moment, and finds the subscription or does not.
-    return held.subscribed if event.when is None and held.subscribed > event.published else None
+    into_the_past = event.when is None and held.subscribed > event.published
+    return held.subscribed if into_the_past and held.active(held.subscribed) else None
 
 
 def interested(history: History, held: Held, event: Event, client: str, known: ClientHistory, at: Instant) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
-from nearcast.errors import InvalidContext, InvalidEvent, UnknownName
+from nearcast.errors import InvalidContext, InvalidEvent, InvalidTime, UnknownName
 from nearcast.model.event import Event, checked_attributes
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
@@ -178,6 +178,8 @@ class History:
 
     def disconnected(self, client: str, at: Instant, session_expiry: int = 0) -> None:
         """The connection is lost: what is known stays for ``session_expiry`` microseconds, then lapses."""
+        if session_expiry < 0:
+            raise InvalidTime(f"a session cannot end before its connection: {session_expiry} microseconds")
         history = self._report(client, at)
         history.session_ends = at + session_expiry
         history.present.set(history.session_ends, False)
@@ -191,6 +193,7 @@ class History:
     def connected(self, client: str, at: Instant) -> None:
         """The client is (back) there.  Before its session ended, nothing has happened."""
         history = self._clients.setdefault(client, ClientHistory())
+        self._check_order(client, history, at)
         ends = history.session_ends
         history.session_ends = None
         if ends is not None and at < ends:
@@ -215,16 +218,20 @@ class History:
 
     def _report(self, client: str, at: Instant) -> ClientHistory:
         history = self._clients.setdefault(client, ClientHistory())
-        if history.latest is not None and at < history.latest:
-            raise InvalidContext(
-                f"a report of client {client!r} for {to_text(at)} comes after one for {to_text(history.latest)}",
-            )
+        self._check_order(client, history, at)
         if history.session_ends is not None:
             raise InvalidContext(f"client {client!r} lost its connection; it must connect before it reports")
         history.latest = at
         if not history.present.at(at):
             history.present.set(at, True)
         return history
+
+    @staticmethod
+    def _check_order(client: str, history: ClientHistory, at: Instant) -> None:
+        if history.latest is not None and at < history.latest:
+            raise InvalidContext(
+                f"a report of client {client!r} for {to_text(at)} comes after one for {to_text(history.latest)}",
+            )
 
     @staticmethod
     def _end(history: ClientHistory, at: Instant, subscription_id: str) -> bool:
