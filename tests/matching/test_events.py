@@ -55,6 +55,11 @@ def test_the_properties_of_a_row_are_those_of_the_event_it_stands_for() -> None:
     ("columns", "error"),
     [
         ({"lat": np.zeros(3)}, InvalidEvent),
+        ({"lat": np.zeros((2, 2))}, InvalidEvent),
+        ({"lat": np.array(["x", "y"])}, InvalidEvent),
+        ({"topic": np.zeros(2)}, InvalidEvent),
+        ({"attributes": {"x": [1, 2]}}, InvalidEvent),
+        ({"attributes": {"x": np.zeros((2, 2))}}, InvalidEvent),
         ({"topic": np.zeros(1, np.int32)}, InvalidEvent),
         ({"topic": np.array([0, 1], np.int32)}, InvalidEvent),
         ({"topic": np.array([0, -1], np.int32)}, InvalidEvent),

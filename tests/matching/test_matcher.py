@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nearcast.errors import InvalidContext, InvalidInput, NearcastError, UnknownName
+from nearcast.errors import HistoryNeeded, InvalidContext, InvalidInput, NearcastError, UnknownName
 from nearcast.matching import Matcher
 from nearcast.model.area import Circle, Outline, Polygon
 from nearcast.model.delivery import Delivery
 from nearcast.model.event import Event
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, distance
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import TimeFrame
 
@@ -116,6 +116,36 @@ def test_results_that_outgrow_their_room_are_complete() -> None:
     assert len(matcher.match(events[0])) == count
 
 
+def test_many_equal_subscriptions_at_a_border_leave_room_for_those_who_come_after() -> None:
+    """Each of them is written by itself there, more than there are entries; what is written next needs room too."""
+    matcher, client = Matcher(), Point(HOME.lat + 0.001, HOME.lon)
+    border = distance(HOME, client) + 0.003
+    matcher.move("ada", client.lat, client.lon)
+    for i in range(63):
+        matcher.subscribe("ada", Subscription(area=Circle(border), id=f"s{i}"))
+    numbers = matcher.add_clients([f"c{i}" for i in range(300)], np.full(300, client.lat), np.full(300, client.lon))
+    matcher.subscribe_many(numbers, Subscription(where="x = 1", area=Circle(1.2 * border)))
+    matches = matcher.match_batch([event(attributes={"x": 1})])
+    assert sorted(matches[0]) == sorted(["ada", *(f"c{i}" for i in range(300))])
+    (copy,) = (copy for copy in matches.deliveries(0) if copy.client == "ada")
+    assert len(copy.subscriptions) == 63
+
+
+def test_equal_circles_in_different_places_are_told_apart() -> None:
+    matcher = Matcher()
+    matcher.move("ada", 0.0, 0.0)
+    for name, center in (("here", HOME), ("there", Point(10, 10)), ("around", None)):
+        matcher.subscribe("ada", Subscription(area=Circle(500, center), id=name))
+    for place, name in ((HOME, "here"), (Point(10, 10), "there"), (Point(0, 0), "around")):
+        (copy,) = matcher.match(event(place=place)).deliveries()
+        assert copy.subscriptions == {name}
+
+
+def test_a_question_about_another_time_is_not_explained_from_the_present() -> None:
+    with pytest.raises(HistoryNeeded):
+        populated().explain(event(to="overlaps(time, '-1h', 'now')"), "ada")
+
+
 def test_an_event_knows_nobody_far_away() -> None:
     assert list(populated().match(event(place=Point(0, 0)))) == []
 
@@ -139,6 +169,15 @@ REFUSED: dict[str, Callable[[Matcher], object]] = {
     "fewer positions than clients": lambda m: m.move_many(m.numbers(["ada", "bob"]), [0], [0]),
     "a number of nobody": lambda m: m.move_many(np.array([0, 99], np.int32), [0, 0], [0, 0]),
     "a negative number": lambda m: m.move_many(np.array([0, -1], np.int32), [0, 0], [0, 0]),
+    "a position that is no number": lambda m: m.move("new", "1", 0),  # type: ignore[arg-type]
+    "a number beyond 32 bits": lambda m: m.move_many(np.array([2**32]), [0], [0]),
+    "half a number": lambda m: m.move_many(np.array([0.5]), [0], [0]),
+    "one text for many ids": lambda m: m.add_clients("new"),
+    "a topic for a subscription": lambda m: m.subscribe("new", "traffic/#"),  # type: ignore[arg-type]
+    "a radius for an area": lambda m: m.subscribe("new", Subscription(area=500)),  # type: ignore[arg-type]
+    "two times for a frame": lambda m: m.subscribe("new", Subscription(frame=(1, 2))),  # type: ignore[arg-type]
+    "a number for a filter": lambda m: m.subscribe("new", Subscription(where=5)),  # type: ignore[arg-type]
+    "a pair for a centre": lambda m: m.subscribe("new", Subscription(area=Circle(5, (1, 2)))),  # type: ignore[arg-type]
     "new clients at a bad place": lambda m: m.add_clients(["new", "newer"], [0, 95], [0, 0]),
     "new clients without longitudes": lambda m: m.add_clients(["new"], [0]),
     "a client twice": lambda m: m.add_clients(["new", "new"]),
@@ -231,3 +270,16 @@ def test_subscribing_nobody_leaves_nothing_behind() -> None:
 def test_a_known_id_cannot_be_added_again() -> None:
     with pytest.raises(InvalidContext, match="'ada' is known already"):
         populated().add_clients(["ada"])
+
+
+def test_the_way_of_a_client_is_kept_only_as_far_as_directions_need_it() -> None:
+    matcher = Matcher()
+    matcher.subscribe("ada", Subscription(where="distance_decreases()"))
+    matcher.move("ada", 0.0, 5.0)
+    matcher.match(event(id="old", publisher="bob", place=Point(0, 0)))
+    for i in range(2_000):
+        matcher.move("ada", 0.0, 6.0 + i / 1_000)
+        matcher.match(event(id=f"e{i}", publisher="cyd", place=Point(0, 0)))
+    assert len(matcher._approach._tracks[int(matcher.numbers(["ada"])[0])]) < 300
+    matcher.move("ada", 0.0, 4.9)
+    assert list(matcher.match(event(id="new", publisher="bob", place=Point(0, 0)))) == ["ada"]

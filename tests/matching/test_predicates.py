@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nearcast.matching import Matcher
 from nearcast.matching.columns import ACCEPTED, OPEN, REJECTED
 from nearcast.matching.predicates import BLOCK, PredicateIndex, columns_of, family_of
 from nearcast.model.cql2 import parse
 from nearcast.model.evaluation import evaluate
+from nearcast.model.event import Event
 from nearcast.model.predicate import And, Comparison, Constant, In, IsNull, Literal, Not, Or, Predicate, Property
+from nearcast.model.subscription import Subscription
 from nearcast.model.values import COMPARISONS, Path
 
 VALUES: dict[str, list[Any]] = {
@@ -145,6 +148,42 @@ def test_a_predicate_that_is_never_true_fits_behind_a_full_block() -> None:
     row = np.full(index.columns, 5.0)
     assert verdict(index, never, row) == REJECTED
     index.state()
+
+
+@pytest.mark.parametrize("together", [3, 400], ids=["term by term", "by blocks"])
+def test_the_kernels_judge_as_the_model_judges(together: int) -> None:
+    rng = random.Random(together)
+    for _ in range(1_200 // together):
+        matcher = Matcher()
+        predicates = {f"c{i}": a_formula(rng) for i in range(together)}
+        for client, predicate in predicates.items():
+            matcher.subscribe(client, Subscription(where=predicate))
+        for _ in range(4):
+            event = Event("e", "t", 0, attributes(rng))
+            properties = event.properties()
+            expected = {client for client, where in predicates.items() if evaluate(where, properties) is True}
+            assert set(matcher.match(event)) == expected, event
+
+
+def test_long_lists_do_not_multiply() -> None:
+    numbers = ", ".join(str(i) for i in range(300))
+    where = f"a IN ({numbers}) AND b IN ({numbers}) AND c IN ({numbers})"
+    matcher = Matcher()
+    matcher.subscribe("ada", Subscription(where=where))
+    assert list(matcher.match(Event("e", "t", 0, {"a": 299, "b": 0, "c": 7}))) == ["ada"]
+    assert list(matcher.match(Event("e", "t", 0, {"a": 299, "b": 300, "c": 7}))) == []
+    assert len(matcher._filters.predicates.state().term_kind) == 0
+
+
+def test_constants_that_nobody_names_any_more_are_forgotten() -> None:
+    index = PredicateIndex()
+    kept = index.add(parse("a > 5 AND a IN (5, 7)"))
+    for i in range(50):
+        index.remove(index.add(parse(f"a > {i} AND NOT a IN ({i}, {i}.5)")))
+    state = index.state()
+    assert state.constants.tolist() == [5.0, 7.0]
+    assert len(state.rows) == 6
+    assert [verdict(index, kept, np.array([value])) for value in (5.0, 6.0, 7.0)] == [REJECTED, REJECTED, ACCEPTED]
 
 
 @pytest.mark.parametrize(

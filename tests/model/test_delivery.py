@@ -145,3 +145,34 @@ def test_distance_decreases_compares_with_the_event_before() -> None:
         history.published(message)
     got = [delivered(history, message, "ada", message.published) for message in events]
     assert got == [False, True, False, False, True], "the first one has no direction yet; equally near is not nearer"
+
+
+def test_contexts_that_come_and_go_do_not_end_an_interval_of_the_reach_alone() -> None:
+    history = History()
+    history.subscribed("ada", 0, Subscription())
+    history.moved("ada", 10, HOME)
+    history.registered("ada", 20, "trip", {"role": "x"})
+    history.registered("ada", 30, "other", {"role": "y"})
+    history.deregistered("ada", 30, "trip")
+    history.deregistered("ada", 40, "other")
+    history.moved("ada", 60, FAR)
+    assert list(validities(about("during", 15, 50), history.client("ada"), 100)) == [Validity(10, 60)]
+    assert not delivered(history, about("during", 15, 50), "ada", as_of=100)
+    assert delivered(history, about("during", 5, 70), "ada", as_of=100)
+
+
+def test_a_subscription_replaced_at_once_was_never_held_and_replays_nothing() -> None:
+    history = History()
+    history.subscribed("ada", 200, Subscription("t", id="s"))
+    history.subscribed("ada", 200, Subscription("other", id="s"))
+    assert not delivered(history, event(), "ada", as_of=300)
+
+
+def test_what_is_unpublished_at_once_reaches_nobody_not_even_the_addressed() -> None:
+    history = History()
+    history.registered("ada", 10, "me", {"role": "x"})
+    history.accepts_addressed("ada", 10, True)
+    message = event(to="role = 'x'")
+    assert delivered(history, message, "ada", as_of=100)
+    history.unpublished("e", 100)
+    assert not delivered(history, message, "ada", as_of=100)

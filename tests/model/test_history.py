@@ -113,6 +113,20 @@ def test_what_is_refused_changes_nothing() -> None:
     assert len(history.events()) == 1
 
 
+def test_a_return_before_the_last_report_is_refused_and_strikes_nothing_out() -> None:
+    history = History()
+    history.moved("ada", 10, HOME)
+    history.moved("ada", 20, AWAY)
+    history.disconnected("ada", 30, 1_000)
+    with pytest.raises(InvalidContext, match="comes after"):
+        history.connected("ada", 15)
+    assert history.client("ada").position.at(25) == AWAY
+    assert history.client("ada").position.at(1_030) is None
+    with pytest.raises(InvalidInput, match="cannot end"):
+        history.disconnected("bob", 10, -5)
+    assert history.clients() == ("ada",)
+
+
 def test_who_lost_its_connection_must_connect_before_it_reports() -> None:
     history = History()
     history.moved("ada", 10, HOME)

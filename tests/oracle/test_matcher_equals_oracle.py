@@ -20,7 +20,7 @@ in_every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: worl
 
 @in_every_world
 @given(data=st.data())
-@settings(max_examples=180)
+@settings(max_examples=300)
 def test_every_answer_is_that_of_the_definition(world: World, data: st.DataObject) -> None:
     Twins().run(data.draw(scripts(world)))
 

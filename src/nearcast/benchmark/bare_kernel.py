@@ -46,7 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.benchmark.plane import Floats
-from nearcast.benchmark.vector import HAS_COMPRESS, LANES, compiled, inlined, prefetch, write_near
+from nearcast.benchmark.vector import compiled, inlined, write_near
+from nearcast.matching.vector import HAS_COMPRESS, LANES, prefetch
 
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int32]

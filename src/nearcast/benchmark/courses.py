@@ -50,13 +50,18 @@ def matching(ours: Ours, world: City, checks: dict[str, Any]) -> list[Course]:
         ours.matcher.match(singles[index % len(singles)])
         return 1
 
+    def match_one_by_ids(index: int) -> int:
+        list(ours.matcher.match(singles[index % len(singles)]))
+        return 1
+
     metric, unit = "batch_events_per_second", "1/s"
     alone = {"clients": len(world.ids), "batch": 1}
     return [
         Course(OURSELVES, metric, unit, match_batch, {**parameters, **checks}),
         Course(BOUND, metric, unit, match_bare, parameters),
         Course(f"{BOUND}-scalar", metric, unit, match_scalar, parameters),
-        Course(OURSELVES, "single_event_microseconds", "us", match_one, alone),
+        Course(OURSELVES, "single_event_microseconds", "us", match_one, {**alone, "answer": "numbers"}),
+        Course(OURSELVES, "single_event_microseconds", "us", match_one_by_ids, {**alone, "answer": "ids"}),
     ]
 
 

@@ -6,6 +6,7 @@ Only clients that hold a subscription with this term are followed, from the time
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -46,6 +47,7 @@ class ApproachLog:
         self._published = 0
         self._items: dict[int, tuple[int, int]] = {}
         """Of a subscription: its client, and the number of the first event that it saw."""
+        self._watching: Counter[int] = Counter()
         self._tracks: dict[int, list[tuple[int, Point | None]]] = {}
         self._last: dict[tuple[str, str], Passed] = {}
         self._batch: list[Passed | None] = []
@@ -55,6 +57,7 @@ class ApproachLog:
 
     def watch(self, item: int, client: int, position: Point | None) -> None:
         self._items[item] = client, self._published
+        self._watching[client] += 1
         self._tracks.setdefault(client, [(self._published, position)])
 
     def watches(self, item: int) -> bool:
@@ -62,8 +65,10 @@ class ApproachLog:
 
     def unwatch(self, item: int) -> None:
         client, _ = self._items.pop(item, (None, 0))
-        if client is not None and all(other != client for other, _ in self._items.values()):
-            del self._tracks[client]
+        if client is not None:
+            self._watching[client] -= 1
+            if not self._watching[client]:
+                del self._watching[client], self._tracks[client]
         if not self._items:
             self._last.clear()
 
@@ -74,9 +79,14 @@ class ApproachLog:
         if track[-1][0] == self._published:
             track.pop()
         track.append((self._published, position))
-        if len(track) >= PRUNE_AT:
-            oldest = min((passed.number for passed in self._last.values()), default=self._published)
-            del track[: max(0, bisect_right(track, oldest, key=_number) - 1)]
+        if len(track) >= PRUNE_AT + 4 * len(self._last):
+            track[:] = self._pruned(track)
+
+    def _pruned(self, track: list[tuple[int, Point | None]]) -> list[tuple[int, Point | None]]:
+        """What may still be asked for: the positions at the events that have no follower yet, and the present one."""
+        recent = [*self._last.values(), *(passed.before for passed in self._last.values() if passed.before)]
+        needed = {bisect_right(track, passed.number, key=_number) - 1 for passed in recent} | {len(track) - 1}
+        return [track[step] for step in sorted(needed) if step >= 0]
 
     def published(self, batch: EventBatch) -> None:
         """Take note of a batch before its open cases are judged."""

@@ -6,12 +6,15 @@ matches imports them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache
+
+from nearcast.model import geometry
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +56,8 @@ def _cached(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]
 class _KernelCache(FunctionCache):
     """Compiled code is as old as the oldest source it was made of.
 
-    numba looks only at the file of the kernel itself; but what is inlined into it stands in other files as well.
+    numba looks only at the file of the kernel itself; but what is inlined into it stands in other files as well, and
+    ``vector`` lets the environment choose among two kernels.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -62,6 +66,7 @@ class _KernelCache(FunctionCache):
         self._cache_file._source_stamp = _sources()  # noqa: SLF001
 
 
-def _sources() -> tuple[tuple[str, int, int], ...]:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+def _sources() -> tuple[object, ...]:
+    files = [*sorted(Path(__file__).parent.glob("*.py")), Path(geometry.__file__)]
+    stamps = ((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return (os.environ.get("NEARCAST_SCALAR", ""), *stamps)

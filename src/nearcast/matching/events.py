@@ -51,6 +51,8 @@ class EventBatch:
     events: Sequence[Event] | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in (("published", np.int64), ("lat", np.float64), ("lon", np.float64), ("topic", np.int32)):
+            object.__setattr__(self, name, _as_column(name, getattr(self, name), kind))
         size = len(self.published)
         columns: dict[str, Any] = {"lat": self.lat, "lon": self.lon, "topic": self.topic}
         columns.update((name, _codes(column)) for name, column in self.attributes.items())
@@ -112,9 +114,22 @@ class EventBatch:
         return properties
 
 
+def _as_column(name: str, column: npt.ArrayLike, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """The column as the kernels take it: one type each, without gaps; the same array where it is so already."""
+    try:
+        array = np.asarray(column)
+        if array.ndim == 1 and (not len(array) or np.can_cast(array.dtype, kind, "same_kind")):
+            return np.ascontiguousarray(array, kind)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidEvent(f"column {name!r} must be a plain array of {kind.__name__}")
+
+
 def _check_column(name: str, column: Column) -> None:
     if not name or name in RESERVED_PROPERTIES:
         raise InvalidEvent(f"the attribute name {name!r} is empty or reserved; choose another")
+    if not isinstance(column, Texts) and (not isinstance(column, np.ndarray) or column.ndim != 1):
+        raise InvalidEvent(f"column {name!r} must be a plain array or Texts")
     if isinstance(column, Texts):
         if len(column.codes) and not (column.codes.min() >= -1 and column.codes.max() < len(column.dictionary)):
             raise InvalidEvent(f"a code of column {name!r} points outside its dictionary")

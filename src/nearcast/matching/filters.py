@@ -1,4 +1,4 @@
-"""Distinct filters (topic filter and predicate), numbered, and the subscriptions that hang on each."""
+"""Distinct filters (topic filter, predicate, class of radius), numbered, and the subscriptions that hang on each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearcast.matching.grid import Int32s
 from nearcast.matching.growing import grown
 from nearcast.matching.predicates import PredicateIndex
 from nearcast.model.predicate import Predicate
-from nearcast.model.topic import TopicTrie
+from nearcast.model.topic import TopicTrie, checked_topic
 
 NONE: Final = -1
 REMEMBERED_TOPICS: Final = 4096
@@ -108,7 +108,8 @@ class FilterTable:
         if answer is None:
             if len(self._answers) >= REMEMBERED_TOPICS:
                 self._answers.clear()
-            answer = self._answers[topic] = np.array(self._trie.match(topic), np.int32)
+            answer = np.array(self._trie.match(checked_topic(topic)), np.int32)
+            self._answers[topic] = answer
         return answer
 
     def stamps(self, events: int) -> int:

@@ -80,6 +80,7 @@ from nearcast.matching.judging import judge, wanted
 from nearcast.matching.measuring import (
     ERROR,
     INNER,
+    LARGEST_ERROR,
     MARGIN,
     OUTER,
     SHAPE,
@@ -91,8 +92,6 @@ from nearcast.matching.measuring import (
     signed_square,
 )
 from nearcast.matching.vector import LANES, peek, poke, prefetch, step
-
-LARGEST_ERROR: Final = 1e-3
 
 _POWERS: Final = 2.0 ** np.arange(17)
 _INVERSES: Final = 1 / _POWERS

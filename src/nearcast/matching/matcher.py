@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from nearcast.errors import HistoryNeeded, InvalidContext, InvalidPosition, UnknownName
+from nearcast.errors import HistoryNeeded, InvalidContext, InvalidPosition, InvalidSubscription, UnknownName
 from nearcast.matching.approach import ApproachLog
 from nearcast.matching.columns import (
     ADDRESSED,
@@ -56,7 +56,7 @@ class MatcherStatistics:
     subscriptions: int
     contexts: int
     filters: int
-    """Distinct pairs of topic filter and predicate."""
+    """Distinct combinations of topic filter, predicate and class of radius."""
     topic_filters: int
     predicates: int
     cells: int
@@ -99,6 +99,8 @@ class Matcher:
         self, ids: Sequence[str], lat: npt.ArrayLike | None = None, lon: npt.ArrayLike | None = None
     ) -> Int32s:
         """Add clients that are not known yet, at their positions if given; their numbers serve ``move_many``."""
+        if isinstance(ids, str):
+            raise InvalidContext(f"ids are a list of texts; for one client write [{ids!r}]")
         if len(set(ids)) != len(ids) or any(client in self._subscribers.numbers for client in ids):
             known = next((c for c in ids if c in self._subscribers.numbers), None)
             raise InvalidContext(
@@ -143,7 +145,11 @@ class Matcher:
 
     def move(self, client: str, lat: float, lon: float) -> None:
         """A position report of one client."""
-        if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
+        try:
+            valid = -90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0
+        except TypeError:
+            valid = False
+        if not valid:
             Point(lat, lon)  # says what is wrong
         number = self._subscribers.numbers.get(client)
         if number is None:
@@ -181,6 +187,8 @@ class Matcher:
 
     def subscribe(self, client: str, subscription: Subscription) -> None:
         """Add a subscription; the client's subscription of the same id is replaced."""
+        if not isinstance(subscription, Subscription):
+            raise InvalidSubscription(f"a Subscription is needed, not {subscription!r}")
         number = self._known(client)
         self._unsubscribe(number, subscription.id)
         self._subscribe(np.array([number], np.int32), subscription)

@@ -31,6 +31,9 @@ MARGIN: Final = 2  # what rounding may have done to a distance, in units ...
 ERROR: Final = 3  # ... and the formula, as a share of it
 SHAPE: Final = 4
 
+LARGEST_ERROR: Final = 1e-3
+"""Where the formula errs by more, everything is measured in double precision."""
+
 
 @inlined
 def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float:
@@ -95,7 +98,7 @@ def _measure(grid: Grid, level: int, reach: float, width: float, cosine: float, 
         margin += 2 * size / cosine / 65536 + 2 * size / 65536
     shapes[level, MARGIN] = margin
     shapes[level, ERROR] = error
-    if error < 1e-3:
+    if error < LARGEST_ERROR:
         shapes[level, OUTER] = signed_square((float(grid.levels[level, 1]) + margin) * (1 + error))
         shapes[level, INNER] = signed_square((float(grid.levels[level, 2]) - margin) * (1 - error))
     else:  # near a pole or across a continent: everything is measured in double precision

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -100,14 +101,25 @@ class _Rows:
     """The classes of one dimension in one block: missing, below, =c0, between, =c1, ..., above."""
 
     constants: list[float] = field(default_factory=list)
+    uses: Counter[float] = field(default_factory=Counter)
     rows: Words = field(default_factory=lambda: np.full((2, BLOCK_WORDS), ~np.uint64(0), np.uint64))
 
     def know(self, constant: float) -> None:
-        index = bisect_left(self.constants, constant)
-        if index == len(self.constants) or self.constants[index] != constant:
+        self.uses[constant] += 1
+        if self.uses[constant] == 1:
+            index = bisect_left(self.constants, constant)
             self.constants.insert(index, constant)
             between = 1 + 2 * index
             self.rows = np.insert(self.rows, [between, between], self.rows[between], axis=0)
+
+    def forget(self, constant: float) -> None:
+        """One use less; after the last, whose bit is cleared, the classes beside the constant are the same."""
+        self.uses[constant] -= 1
+        if not self.uses[constant]:
+            del self.uses[constant]
+            index = bisect_left(self.constants, constant)
+            del self.constants[index]
+            self.rows = np.delete(self.rows, [1 + 2 * index, 2 + 2 * index], axis=0)
 
     def accepted(self, term: Term) -> Bytes:
         """Which classes a term accepts."""
@@ -146,7 +158,8 @@ class _Block:
 class _Entry:
     number: int
     holders: int
-    steps: list[Step] = field(default_factory=list)
+    conjunctions: list[tuple[Term, ...]]
+    steps: list[Step]
 
 
 class PredicateIndex:
@@ -202,7 +215,7 @@ class PredicateIndex:
         if conjunctions is not None:
             self._first[number], self._count[number] = self._place(conjunctions), len(conjunctions)
         self._by_number[number] = predicate
-        self._entries[predicate] = _Entry(number, 1, self._steps(conjunctions or []))
+        self._entries[predicate] = _Entry(number, 1, conjunctions or [], self._steps(conjunctions or []))
         self._state = None
         return number
 
@@ -219,6 +232,10 @@ class PredicateIndex:
             bits = range(first & (BLOCK - 1), (first & (BLOCK - 1)) + count)
             for rows in block.dimensions.values():
                 rows.clear(bits)
+            for terms in entry.conjunctions:
+                for term in terms:
+                    for constant in term.constants:
+                        block.dimensions[self._column(term.dimension)].forget(constant)
             self._free_runs.setdefault(count, []).append(first)
         del self._entries[predicate]
         self._by_number[number] = None

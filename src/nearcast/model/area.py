@@ -82,6 +82,7 @@ class Circle(Area):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", checked_metres(self.radius, "radius"))
+        _check_center(self.center)
 
     def anchored(self, at: Point) -> Circle:
         return replace(self, center=at) if self.center is None else self
@@ -104,6 +105,7 @@ class Rectangle(Area):
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", checked_metres(self.width, "width"))
         object.__setattr__(self, "height", checked_metres(self.height, "height"))
+        _check_center(self.center)
 
     def anchored(self, at: Point) -> Rectangle:
         return replace(self, center=at) if self.center is None else self
@@ -131,6 +133,7 @@ class Outline(Area):
         if not all(math.isfinite(value) for pair in ring for value in pair):
             raise InvalidArea("every offset of an outline must be a finite number of metres")
         object.__setattr__(self, "ring", _closed(ring, "outline"))
+        _check_center(self.center)
         _ = self.shape  # refuses what crosses itself
 
     def anchored(self, at: Point) -> Outline:
@@ -239,6 +242,8 @@ class Polygon(Area):
 
 def area_from_geojson(geometry: Mapping[str, Any]) -> Polygon:
     """Read a GeoJSON Polygon or MultiPolygon."""
+    if not isinstance(geometry, Mapping):
+        raise InvalidArea(f"GeoJSON is a mapping with type and coordinates, not {geometry!r}")
     kind = geometry.get("type")
     coordinates = geometry.get("coordinates")
     if kind not in ("Polygon", "MultiPolygon"):
@@ -256,6 +261,11 @@ def area_to_geojson(area: Area) -> dict[str, Any]:
     if isinstance(area, (Polygon, Box)):
         return cast("dict[str, Any]", mapping(area.shape))
     raise InvalidArea(f"a {type(area).__name__} has no exact GeoJSON form")
+
+
+def _check_center(center: object) -> None:
+    if center is not None and not isinstance(center, Point):
+        raise InvalidArea(f"the centre of an area is a Point, not {center!r}")
 
 
 def _lon_lat(position: Sequence[float]) -> tuple[float, float]:

@@ -71,19 +71,28 @@ class Event:
     ) -> None:
         if not id:
             raise InvalidEvent("an event needs an id")
+        for name, part, kind in (("place", place, Point), ("reach", reach, Area), ("when", when, TemporalPredicate)):
+            if part is not None and not isinstance(part, kind):
+                raise InvalidEvent(f"`{name}` must be a {kind.__name__}, not {part!r}")
+        if isinstance(tags, str):
+            raise InvalidEvent(f"`tags` are several texts; for one of them write [{tags!r}]")
         if reach is not None and reach.is_relative:
             raise InvalidEvent(
                 "the reach is relative to its publisher, whose position is not known here; "
                 "publish with a position, or use reach.anchored(position)",
             )
-        if lifetime is not None and (isinstance(lifetime, bool) or lifetime <= 0):
-            raise InvalidEvent(f"the lifetime must be a positive number of microseconds, not {lifetime!r}")
+        if lifetime is not None and (isinstance(lifetime, bool) or not isinstance(lifetime, int) or lifetime <= 0):
+            raise InvalidEvent(
+                f"the lifetime must be a whole, positive number of microseconds, not {lifetime!r}; duration('5m') reads a text"
+            )
         at = instant(published)
         if isinstance(to, str):
             to, found = parse_addressing(to, now=at)
             if found is not None and when is not None:
                 raise InvalidEvent("the temporal predicate stands both in `to` and in `when`; keep one")
             when = found or when
+        elif to is not None and not isinstance(to, Predicate):
+            raise InvalidEvent(f"`to` must be a filter, as CQL2 text or parsed, not {to!r}")
         set_field = object.__setattr__
         set_field(self, "id", id)
         set_field(self, "topic", checked_topic(topic))

@@ -46,6 +46,12 @@ class Subscription:
     ) -> None:
         if isinstance(where, str):
             where = parse(where)
+        elif where is not None and not isinstance(where, Predicate):
+            raise InvalidSubscription(f"`where` must be a filter, as CQL2 text or parsed, not {where!r}")
+        if area is not None and not isinstance(area, Area):
+            raise InvalidSubscription(f"`area` must be an area such as Circle(500), not {area!r}")
+        if not isinstance(frame, TimeFrame):
+            raise InvalidSubscription(f"`frame` must be a TimeFrame, not {frame!r}; TimeFrame.parse reads texts")
         if where is not None:
             disjunctive_normal_form(where)  # refuses a formula that explodes
         if qos not in range(HIGHEST_QOS + 1):

@@ -47,6 +47,8 @@ def instant(value: str | datetime | int) -> Instant:
         if value.tzinfo is None:
             raise InvalidTime(f"{value!r} has no time zone; use datetime(..., tzinfo=UTC)")
         return (value - _EPOCH) // timedelta(microseconds=1)
+    if not isinstance(value, str):
+        raise InvalidTime(f"{value!r} is not an instant: give RFC 3339, a datetime, or whole microseconds since 1970")
     return _parse_instant(value)
 
 
