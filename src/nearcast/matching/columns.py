@@ -99,7 +99,7 @@ class Predicates(NamedTuple):
     term_low: Floats
     term_high: Floats
     asked: Int32s  # [blocks, 2]: stamp of the event, and how many predicates it asked for so far
-    dimension_start: Int32s  # of a block: where its dimensions start
+    dimension_span: Int32s  # [blocks, 2]: where the dimensions of a block start and end
     dimension: Int32s  # column of ``values``
     constant_start: Int32s
     constant_count: Int32s

@@ -98,7 +98,7 @@ def _judge_block(block: int, event: int, events: Events, predicates: Predicates)
     truth = predicates.truth
     for word in range(BLOCK_WORDS):
         truth[block, word] = ~np.uint64(0)
-    for d in range(predicates.dimension_start[block], predicates.dimension_start[block + 1]):
+    for d in range(predicates.dimension_span[block, 0], predicates.dimension_span[block, 1]):
         value = events.values[predicates.dimension[d], event]
         row = predicates.row_start[d]  # the row of a missing value
         if value == value:  # noqa: PLR0124 - not NaN

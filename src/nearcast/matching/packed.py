@@ -84,7 +84,7 @@ def match_one(a: Any, which: Any, stamp: int) -> int:
         ),
         Predicates(
             _line(a, p, i32), _line(a, p + 1, i32), _line(a, p + 2, i32), _line(a, p + 3, u8), _line(a, p + 4, i32),
-            _line(a, p + 5, f64), _line(a, p + 6, f64), _table(a, p + 7, i32), _line(a, p + 8, i32),
+            _line(a, p + 5, f64), _line(a, p + 6, f64), _table(a, p + 7, i32), _table(a, p + 8, i32),
             _line(a, p + 9, i32), _line(a, p + 10, i32), _line(a, p + 11, i32), _line(a, p + 12, i32),
             _line(a, p + 13, f64), _table(a, p + 14, u64), _table(a, p + 15, u64), _line(a, p + 16, i32),
         ),

@@ -35,7 +35,7 @@ from nearcast.matching.columns import (
     Words,
 )
 from nearcast.matching.grid import Floats
-from nearcast.matching.growing import grown
+from nearcast.matching.predicate_columns import PredicateColumns, Step
 from nearcast.model.event import RESERVED_PROPERTIES
 from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
 from nearcast.model.predicate import Comparison, In, IsNull, Not, Predicate, Property
@@ -65,9 +65,6 @@ class Term:
 
 MOST_STEPS: Final = 256
 """Of one predicate; lists (IN) multiply.  What has more is judged by its block from the first time on."""
-
-Step = tuple[int, int, float, float]
-"""A term as the kernels take it: kind, column, lower and upper bound (both included)."""
 
 _LAST: Final[Step] = LAST, 0, 0.0, 0.0
 _NEVER: Final[Step] = WITHIN, 0, math.inf, -math.inf
@@ -158,6 +155,8 @@ class _Block:
 class _Entry:
     number: int
     holders: int
+    first: int
+    """Its first conjunction; -1 if only the model can judge it."""
     conjunctions: list[tuple[Term, ...]]
     steps: list[Step]
 
@@ -175,9 +174,9 @@ class PredicateIndex:
         self.families: dict[str, dict[Family, int]] = {}
         """Of an attribute: the families in which predicates compare it, with their columns."""
         self._texts: dict[str, float] = {}
-        self._first = np.full(16, -1, np.int32)
-        self._count = np.zeros(16, np.int32)
-        self._state: Predicates | None = None
+        self._flat = PredicateColumns()
+        self._changed: set[int] = set()
+        """Blocks that the kernels have not seen yet."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -210,13 +209,11 @@ class PredicateIndex:
         number = self._free_numbers.pop() if self._free_numbers else len(self._by_number)
         if number == len(self._by_number):
             self._by_number.append(None)
-            self._first, self._count = grown(self._first, number + 1), grown(self._count, number + 1)
-        self._first[number], self._count[number] = -1, 0
-        if conjunctions is not None:
-            self._first[number], self._count[number] = self._place(conjunctions), len(conjunctions)
+        first = -1 if conjunctions is None else self._place(conjunctions)
+        entry = _Entry(number, 1, first, conjunctions or [], self._steps(conjunctions or []))
+        self._flat.write_predicate(number, first, len(entry.conjunctions), entry.steps)
         self._by_number[number] = predicate
-        self._entries[predicate] = _Entry(number, 1, conjunctions or [], self._steps(conjunctions or []))
-        self._state = None
+        self._entries[predicate] = entry
         return number
 
     def remove(self, number: int) -> bool:
@@ -226,28 +223,30 @@ class PredicateIndex:
         entry.holders -= 1
         if entry.holders:
             return False
-        first, count = int(self._first[number]), int(self._count[number])
-        if first >= 0:
-            block = self._blocks[first >> BLOCK_BITS]
-            bits = range(first & (BLOCK - 1), (first & (BLOCK - 1)) + count)
+        count = len(entry.conjunctions)
+        if entry.first >= 0:
+            block = self._blocks[entry.first >> BLOCK_BITS]
+            bits = range(entry.first & (BLOCK - 1), (entry.first & (BLOCK - 1)) + count)
             for rows in block.dimensions.values():
                 rows.clear(bits)
             for terms in entry.conjunctions:
                 for term in terms:
                     for constant in term.constants:
                         block.dimensions[self._column(term.dimension)].forget(constant)
-            self._free_runs.setdefault(count, []).append(first)
+            self._free_runs.setdefault(count, []).append(entry.first)
+            self._changed.add(entry.first >> BLOCK_BITS)
+        self._flat.drop_predicate(number, len(entry.steps))
         del self._entries[predicate]
         self._by_number[number] = None
         self._free_numbers.append(number)
-        self._state = None
         return True
 
     def state(self) -> Predicates:
         """The arrays for the kernels."""
-        if self._state is None:
-            self._state = self._flattened()
-        return self._state
+        while self._changed:
+            number = self._changed.pop()
+            self._flat.write_block(number, self._blocks[number].dimensions)
+        return self._flat.arrays
 
     def _place(self, conjunctions: list[tuple[Term, ...]]) -> int:
         count = len(conjunctions)
@@ -267,6 +266,7 @@ class PredicateIndex:
                 for constant in term.constants:
                     rows.know(constant)
                 rows.falsify((first & (BLOCK - 1)) + offset, rows.accepted(term))
+        self._changed.add(first >> BLOCK_BITS)
         return first
 
     def _steps(self, conjunctions: list[tuple[Term, ...]]) -> list[Step]:
@@ -296,56 +296,13 @@ class PredicateIndex:
         return [_step(op, column, constant) for constant in term.constants]
 
     def forget_stamps(self) -> None:
-        state = self.state()
-        state.stamp.fill(-1)
-        state.asked.fill(-1)
+        self._flat.forget_stamps()
 
     def _column(self, dimension: Dimension) -> int:
         column = self._columns.setdefault(dimension, len(self._columns))
         name, family = dimension
         self.families.setdefault(name, {})[family] = column
         return column
-
-    def _flattened(self) -> Predicates:
-        dimension_start, dimension, constant_start, constant_count, row_start = [0], [], [], [], []
-        constants: list[float] = []
-        rows: list[Words] = []
-        height = 0
-        for block in self._blocks:
-            for column, known in block.dimensions.items():
-                dimension.append(column)
-                constant_start.append(len(constants))
-                constant_count.append(len(known.constants))
-                row_start.append(height)
-                constants.extend(known.constants)
-                rows.append(known.rows)
-                height += len(known.rows)
-            dimension_start.append(len(dimension))
-        blocks = max(1, len(self._blocks))
-        term_start = np.zeros(len(self._first), np.int32)
-        steps: list[Step] = []
-        for entry in self._entries.values():
-            term_start[entry.number] = len(steps) if entry.steps else -1
-            steps.extend(entry.steps)
-        return Predicates(
-            first=self._first,
-            conjunctions=self._count,
-            term_start=term_start,
-            term_kind=np.array([step[0] for step in steps], np.uint8),
-            term_column=np.array([step[1] for step in steps], np.int32),
-            term_low=np.array([step[2] for step in steps], np.float64),
-            term_high=np.array([step[3] for step in steps], np.float64),
-            asked=np.full((blocks, 2), -1, np.int32),
-            dimension_start=np.array(dimension_start, np.int32),
-            dimension=np.array(dimension, np.int32),
-            constant_start=np.array(constant_start, np.int32),
-            constant_count=np.array(constant_count, np.int32),
-            row_start=np.array(row_start, np.int32),
-            constants=np.array(constants, np.float64),
-            rows=np.concatenate(rows) if rows else np.zeros((1, BLOCK_WORDS), np.uint64),
-            truth=np.zeros((blocks, BLOCK_WORDS), np.uint64),
-            stamp=np.full(blocks, -1, np.int32),
-        )
 
 
 def family_of(value: object) -> tuple[Family, float | str] | None:
