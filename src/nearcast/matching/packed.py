@@ -1,7 +1,7 @@
-"""One event at a time, without the price of handing over seventy arrays.
+"""Matching without the price of handing over seventy arrays.
 
 numba takes every array of an argument apart anew on each call, which for a single event costs several times what the
-matching does.  So the addresses of the arrays are kept in one small array, row by row, and the kernel puts the groups
+matching does, and for a batch still a few per cent.  So the addresses of the arrays are kept in one small array, row by row, and the kernel puts the groups
 together again from there.  A group is written again only when it has been replaced (its arrays have grown).
 """
 
@@ -72,7 +72,7 @@ def _cube(a: Any, row: int, dtype: Any) -> Any:
 
 
 @kernel_making_arrays
-def match_one(a: Any, which: Any, stamp: int) -> int:
+def match_packed(a: Any, which: Any, stamp: int) -> int:
     """``match_places`` for the groups at the addresses ``a``."""
     i32, i64, f64, f32, u8, u64 = np.int32, np.int64, np.float64, np.float32, np.uint8, np.uint64
     g, f, p, s, e, o, t = GRID, FILTERS, PREDICATES, SUBSCRIBERS, EVENTS, OUTPUT, SCRATCH

@@ -22,9 +22,9 @@ from nearcast.matching.events import EventBatch
 from nearcast.matching.filters import FilterTable
 from nearcast.matching.grid import Int32s
 from nearcast.matching.growing import grown
-from nearcast.matching.kernels import match_places, match_reaches
+from nearcast.matching.kernels import match_reaches
 from nearcast.matching.matches import Pairs
-from nearcast.matching.packed import PackedArguments, match_one
+from nearcast.matching.packed import PackedArguments, match_packed
 from nearcast.matching.subscribers import SubscriberTable
 from nearcast.matching.vector import LANES
 
@@ -38,43 +38,32 @@ class KernelRunner:
         self._filters = filters
         self._subscribers = subscribers
         self._scratch = new_scratch()
-        self._packed = PackedArguments()
+        self._packed_single = PackedArguments()
+        self._packed_batch = PackedArguments()
         self._single = _new_output(results=1024, open_cases=256)
         self._batch = _new_output(results=4096, open_cases=1024)
         self.totals = np.zeros(PROGRESS, np.int64)
 
     def one(self, encoded: Events) -> Output:
         """Match a single event by its place."""
-        stamp = self._filters.stamps(1)
-        grid, filters, columns = self._subscribers.grid, self._filters.arrays, self._subscribers.columns
-        predicates = self._filters.predicates.state()
-
-        def kernel(out: Output) -> int:
-            addresses = self._packed.update(grid, filters, predicates, columns, encoded, out, self._scratch)
-            return match_one(addresses, _FIRST, stamp)
-
-        self._single = self._filled(self._single, kernel)
+        self._single = self._placed(self._packed_single, encoded, _FIRST, self._single)
         return self._single
 
     def places(self, encoded: Events, which: Int32s) -> Output:
         """Match the events ``which`` by their places."""
+        self._batch = self._placed(self._packed_batch, encoded, which, self._with_offsets(len(which)))
+        return self._batch
+
+    def _placed(self, packed: PackedArguments, encoded: Events, which: Int32s, out: Output) -> Output:
         stamp = self._filters.stamps(len(which))
+        grid, filters, columns = self._subscribers.grid, self._filters.arrays, self._subscribers.columns
+        predicates = self._filters.predicates.state()
 
         def kernel(out: Output) -> int:
-            return match_places(
-                self._subscribers.grid,
-                self._filters.arrays,
-                self._filters.predicates.state(),
-                self._subscribers.columns,
-                encoded,
-                which,
-                stamp,
-                out,
-                self._scratch,
-            )
+            addresses = packed.update(grid, filters, predicates, columns, encoded, out, self._scratch)
+            return match_packed(addresses, which, stamp)
 
-        self._batch = self._filled(self._with_offsets(len(which)), kernel)
-        return self._batch
+        return self._filled(out, kernel)
 
     def reaches(self, batch: EventBatch, encoded: Events, which: Int32s) -> Output:
         """Match the events ``which``, all of which have a reach, by who stands in a circle around it."""
