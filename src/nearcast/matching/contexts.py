@@ -22,7 +22,16 @@ from nearcast.model.event import checked_attributes
 from nearcast.model.geometry import Point
 from nearcast.model.history import POSITION, Context
 from nearcast.model.normal_form import Conjunct
-from nearcast.model.predicate import Atom, Comparison, Literal, Not, Predicate, Property, Spatial, atom_properties
+from nearcast.model.predicate import (
+    Atom,
+    Comparison,
+    Literal,
+    Predicate,
+    Property,
+    Spatial,
+    atom_properties,
+    literal_parts,
+)
 from nearcast.model.values import Path
 
 MISSING: Final = 0
@@ -132,8 +141,8 @@ class ContextTable:
 
     def _judge(self, literal: Predicate, rows: np.ndarray[Any, Any], lat: Floats, lon: Floats) -> Bools:
         """Where a literal is true."""
-        atom = literal.term if isinstance(literal, Not) else literal
-        names = atom_properties(atom)  # type: ignore[arg-type]
+        atom, negated = literal_parts(literal)
+        names = atom_properties(atom)
         if len(names) != 1:
             return self._one_by_one(literal, rows, lat, lon)
         name = names[0]
@@ -159,11 +168,11 @@ class ContextTable:
         numbers = np.flatnonzero(kind == NUMBER)
         others = kind == OTHER
         if len(numbers):
-            compared = _compared(atom, column.number[rows[numbers]])  # type: ignore[arg-type]
+            compared = _compared(atom, column.number[rows[numbers]])
             if compared is None:
                 others[numbers] = True
             else:
-                result[numbers] = ~compared if isinstance(literal, Not) else compared
+                result[numbers] = ~compared if negated else compared
         rest = np.flatnonzero(others)
         if len(rest):
             result[rest] = self._one_by_one(literal, rows[rest], lat[rest], lon[rest])

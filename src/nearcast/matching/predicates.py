@@ -38,7 +38,7 @@ from nearcast.matching.grid import Floats
 from nearcast.matching.predicate_columns import PredicateColumns, Step
 from nearcast.model.event import RESERVED_PROPERTIES
 from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
-from nearcast.model.predicate import Comparison, In, IsNull, Not, Predicate, Property
+from nearcast.model.predicate import Comparison, In, IsNull, Predicate, Property, literal_parts
 from nearcast.model.predicate import Literal as Value
 from nearcast.model.time import instant
 
@@ -361,8 +361,7 @@ def _compiled(conjuncts: tuple[Conjunct, ...], texts: dict[str, float]) -> list[
 
 
 def _term(literal: Predicate, texts: dict[str, float]) -> Term | None:
-    negated = isinstance(literal, Not)
-    atom = literal.term if isinstance(literal, Not) else literal
+    atom, negated = literal_parts(literal)
     match atom:
         case IsNull(Property(name)) if name not in RESERVED_PROPERTIES:
             return Term((name, "presence"), "null", (), negated)

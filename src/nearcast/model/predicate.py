@@ -176,6 +176,13 @@ def atoms_of(predicate: Predicate) -> Iterator[Atom]:
         yield predicate
 
 
+def literal_parts(literal: Predicate) -> tuple[Atom, bool]:
+    """The atom of a literal, and whether it is negated."""
+    atom = literal.term if isinstance(literal, Not) else literal
+    assert not isinstance(atom, (And, Or, Not)), "a literal is an atom or the negation of one"
+    return atom, isinstance(literal, Not)
+
+
 def properties_of(predicate: Predicate) -> frozenset[str]:
     """Names of the properties that the result may depend on."""
     return frozenset(name for atom in atoms_of(predicate) for name in atom_properties(atom))

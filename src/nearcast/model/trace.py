@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearcast.model.evaluation import Approaching, all_of, any_of, literal
 from nearcast.model.normal_form import negation_normal_form
-from nearcast.model.predicate import And, Constant, DistanceDecreases, Not, Or, Predicate, atom_properties
+from nearcast.model.predicate import And, Constant, DistanceDecreases, Or, Predicate, atom_properties, literal_parts
 from nearcast.model.predicate_text import to_text, value_text
 
 
@@ -58,9 +58,7 @@ def _trace(predicate: Predicate, properties: Mapping[str, object], approaching: 
         results = [child.result for child in children]
         result = all_of(results) if isinstance(predicate, And) else any_of(results)
         return Trace(predicate, to_text(predicate), result, "", children)
-    negated = isinstance(predicate, Not)
-    atom = predicate.term if isinstance(predicate, Not) else predicate
-    assert not isinstance(atom, (And, Or, Not)), "negation normal form has negations at the atoms only"
+    atom, negated = literal_parts(predicate)
     result = literal(atom, properties, approaching, negated=negated)
     if isinstance(atom, DistanceDecreases):
         detail = _approach_detail(atom, result if not negated else None if result is None else not result)
