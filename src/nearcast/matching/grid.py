@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from nearcast.matching.compiled import inlined, kernel
+from nearcast.compiled import inlined, kernel
 from nearcast.matching.vector import peek
 from nearcast.model.geometry import EARTH_RADIUS, HALF_CIRCUMFERENCE
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearcast.compiled import inlined
 from nearcast.matching.columns import (
     ACCEPTED,
     BEYOND,
@@ -23,7 +24,6 @@ from nearcast.matching.columns import (
     Predicates,
     Subscribers,
 )
-from nearcast.matching.compiled import inlined
 from nearcast.matching.grid import whole
 from nearcast.matching.vector import peek, poke
 

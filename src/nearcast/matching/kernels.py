@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from nearcast.compiled import inlined, kernel
 from nearcast.matching.columns import (
     ACCEPTED,
     AREA_OPEN,
@@ -49,7 +50,6 @@ from nearcast.matching.columns import (
     Scratch,
     Subscribers,
 )
-from nearcast.matching.compiled import inlined, kernel
 from nearcast.matching.grid import (
     CAPACITY,
     COUNT,

@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from nearcast.matching.compiled import kernel
+from nearcast.compiled import kernel
 from nearcast.matching.grid import Int32s, Int64s
 from nearcast.model.delivery import Delivery
 

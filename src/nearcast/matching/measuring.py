@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from nearcast.compiled import inlined
 from nearcast.matching.columns import AROUND_CLIENT, INSIDE, ONLY_THE_MODEL_KNOWS, OUTSIDE, REFINE, Events, Subscribers
-from nearcast.matching.compiled import inlined
 from nearcast.matching.grid import (
     FULL_TURN,
     HALF_TURN,

@@ -14,8 +14,8 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 
+from nearcast.compiled import inlined_making_arrays, kernel_making_arrays
 from nearcast.matching.columns import Events, Filters, Output, Predicates, Scratch, Subscribers
-from nearcast.matching.compiled import inlined_making_arrays, kernel_making_arrays
 from nearcast.matching.grid import Grid, Int64s
 from nearcast.matching.kernels import match_places
 from nearcast.matching.vector import BYTE, typed_intrinsic

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from nearcast.compiled import inlined, kernel
 from nearcast.errors import UnknownName
 from nearcast.matching.columns import AROUND_CLIENT, FIXED, PRESENCE_LEVEL, Filters, Subscribers
-from nearcast.matching.compiled import inlined, kernel
 from nearcast.matching.grid import (
     FILTER_BITS,
     OK,

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from nearcast.matching.compiled import inlined
+from nearcast.compiled import inlined
 
 LANES: Final = 16
 """32-bit numbers in a vector of 512 bits.  Arrays that are read by vectors need this many spare elements."""

@@ -1,7 +1,7 @@
 """The one door to numba: typed decorators, so that kernels stay checked Python for everyone else.
 
 numba takes more than a second to import; only modules that hold kernels import this one, and only code that
-matches imports them.
+matches or simulates imports them.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ def _cached(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]
 class _KernelCache(FunctionCache):
     """Compiled code is as old as the oldest source it was made of.
 
-    numba looks only at the file of the kernel itself; but what is inlined into it stands in other files as well, and
-    ``vector`` lets the environment choose among two kernels.
+    numba looks only at the file of the kernel itself; but what is inlined into it stands in other files of its folder
+    as well, and ``matching.vector`` lets the environment choose among two kernels.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         initialise: Callable[..., None] = super().__init__
         initialise(function)
-        self._cache_file._source_stamp = _sources()  # noqa: SLF001
+        self._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)  # noqa: SLF001
 
 
-def _sources() -> tuple[object, ...]:
-    files = [*sorted(Path(__file__).parent.glob("*.py")), Path(geometry.__file__)]
+def _sources(room: Path) -> tuple[object, ...]:
+    files = [*sorted(room.glob("*.py")), Path(__file__), Path(geometry.__file__)]
     stamps = ((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return (os.environ.get("NEARCAST_SCALAR", ""), *stamps)
