@@ -13,9 +13,14 @@
     │   ├── InvalidTopic                   a topic or topic filter that MQTT forbids
     │   ├── InvalidEvent                   parts of an event that contradict each other
     │   ├── InvalidSubscription            parts of a subscription that contradict each other
-    │   └── InvalidContext                 a context or report that the client's history cannot take
+    │   ├── InvalidContext                 a context or report that the client's history cannot take
+    │   ├── InvalidScenario                a scenario file with an unknown key, a wrong unit or an impossible value
+    │   ├── InvalidMap                     a map file that cannot be read, or that has no street to walk on
+    │   ├── InvalidTrace                   a trace or operation log that cannot be read
+    │   └── InvalidRecord                  a row that does not fit its table, or a folder that is no recording
     ├── UnknownName (also a LookupError)   no such client, subscription or context
     ├── HistoryNeeded                      the question is about the past or the future; the present cannot answer it
+    ├── ObserverActed                      an analyzer or a metric tried to change what it only may watch
     ├── SetupError                         the machine lacks something; the message says what to install
     └── BenchmarkError                     a benchmark could not be run or its systems disagree
 """
@@ -69,6 +74,22 @@ class InvalidContext(InvalidInput):
     """A context or report that the client's history cannot take."""
 
 
+class InvalidScenario(InvalidInput):
+    """A scenario file with an unknown key, a wrong unit or an impossible value."""
+
+
+class InvalidMap(InvalidInput):
+    """A map file that cannot be read, or that has no street to walk on."""
+
+
+class InvalidTrace(InvalidInput):
+    """A trace or operation log that cannot be read."""
+
+
+class InvalidRecord(InvalidInput):
+    """A row that does not fit its table, or a folder that is no recording."""
+
+
 class UnknownName(NearcastError, LookupError):
     """No such client, subscription or context."""
 
@@ -79,6 +100,10 @@ class UnknownName(NearcastError, LookupError):
 
 class HistoryNeeded(NearcastError):
     """The question is about the past or the future; the present alone cannot answer it."""
+
+
+class ObserverActed(NearcastError):
+    """An analyzer or a metric tried to change what it only may watch."""
 
 
 class SetupError(NearcastError):

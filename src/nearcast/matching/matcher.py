@@ -114,6 +114,10 @@ class Matcher:
             self._subscribers.move(numbers, *where)
         return numbers
 
+    def __contains__(self, client: object) -> bool:
+        """Whether anything is known of that client."""
+        return client in self._subscribers.numbers
+
     def numbers(self, clients: Iterable[str]) -> Int32s:
         """The numbers of known clients."""
         return np.fromiter((self._subscribers.number(client) for client in clients), np.int32)

@@ -68,6 +68,10 @@ class Area(ABC):
     def covers(self, point: Point) -> bool:
         """Whether ``point`` lies inside or on the border."""
 
+    def covers_from(self, holder: Point, point: Point) -> bool:
+        """Whether ``point`` lies in the area as it is for a holder at that position."""
+        return self.anchored(holder).covers(point)
+
     @abstractmethod
     def bounding_radius(self) -> float:
         """Radius of a circle around the centre that surely encloses the area."""
@@ -89,6 +93,10 @@ class Circle(Area):
 
     def covers(self, point: Point) -> bool:
         return distance(self.fixed_center(), point) <= self.radius
+
+    def covers_from(self, holder: Point, point: Point) -> bool:  # the usual case, without making a circle for it
+        anchor = self.center or holder
+        return distance_degrees(anchor.lat, anchor.lon, point.lat, point.lon) <= self.radius
 
     def bounding_radius(self) -> float:
         return self.radius

@@ -191,7 +191,7 @@ def in_area(area: Area | None, place: Point | None, position: Point | None) -> b
     if area is None or place is None:
         return True
     if area.is_relative:
-        return position is not None and area.anchored(position).covers(place)
+        return position is not None and area.covers_from(position, place)
     return area.covers(place)
 
 

@@ -33,6 +33,18 @@ class Point:
         object.__setattr__(self, "lon", -180.0 if lon == 180.0 else lon)
 
 
+def computed_point(lat: float, lon: float) -> Point:
+    """A point whose degrees were computed, and so need no check: latitude within ±90, longitude within [-180, 180)."""
+    point = _new_point(Point)
+    _set_field(point, "lat", lat)
+    _set_field(point, "lon", lon)
+    return point
+
+
+_new_point: Final = object.__new__
+_set_field: Final = object.__setattr__
+
+
 def checked_degrees(value: object, name: str, limit: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidPosition(f"{name} must be a number of degrees, not {value!r}")

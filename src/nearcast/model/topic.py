@@ -47,6 +47,8 @@ def checked_topic_filter(topic_filter: str) -> str:
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
     """Whether a valid filter matches a valid topic."""
+    if topic_filter == topic:
+        return True
     wanted, given = topic_filter.split("/"), topic.split("/")
     # A wildcard in the first level leaves out the topics that servers keep for themselves (4.7.2).
     if given[0].startswith("$") and wanted[0] in ("+", "#"):

@@ -59,7 +59,7 @@ class Peer(ABC):
     def start(self) -> None:
         """Start the system and load the clients."""
 
-    def stop(self) -> None:  # noqa: B027 (a library in our own process has nothing to stop)
+    def stop(self) -> None:
         """Stop whatever was started; also after a start that failed half-way."""
 
     @abstractmethod

@@ -1,0 +1,75 @@
+"""What a table of records consists of, said without Arrow: importing the schemas costs nothing.
+
+Units are the model's and the same in every table: instants and durations are whole microseconds, distances metres,
+speeds metres per second, angles degrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nearcast.model.time import LARGEST
+
+
+class Kind(StrEnum):
+    """What the values of a column are; the value of a member stands in the document and in the content hash."""
+
+    INSTANT = "instant"
+    WHOLE = "whole number"
+    REAL = "real number"
+    TEXT = "text"
+    NAME = "name"
+    """A text that repeats: kept once and referred to by number."""
+    TEXTS = "list of texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; ``None`` is refused unless it is ``nullable``, as is what lies outside ``choices`` or the bounds."""
+
+    name: str
+    kind: Kind
+    description: str
+    nullable: bool = False
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTable:
+    """A table of records: its name, what a row of it says, and its columns in the order in which they are written."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def instant(column: str, description: str) -> Column:
+    # Beyond the year 9999 neither Python nor Spark can show what was stored.
+    return Column(column, Kind.INSTANT, description, minimum=1 - LARGEST, maximum=LARGEST - 1)
+
+
+def name(column: str, description: str, *choices: str, nullable: bool = False) -> Column:
+    return Column(column, Kind.NAME, description, nullable=nullable, choices=choices)
+
+
+def count(column: str, description: str) -> Column:
+    return Column(column, Kind.WHOLE, description, minimum=0)
+
+
+def measure(column: str, description: str, *, nullable: bool = False) -> Column:
+    """A length, a speed: not negative."""
+    return Column(column, Kind.REAL, description, nullable=nullable, minimum=0.0)
+
+
+def place(of: str, *, nullable: bool = False) -> tuple[Column, Column]:
+    return (
+        Column("lat", Kind.REAL, f"latitude of {of}", nullable=nullable, minimum=-90.0, maximum=90.0),
+        Column("lon", Kind.REAL, f"longitude of {of}", nullable=nullable, minimum=-180.0, maximum=180.0),
+    )

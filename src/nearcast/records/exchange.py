@@ -1,0 +1,59 @@
+"""Who wants to hear of what, what is published, and who was told of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nearcast.records.column import Column, Kind, RecordTable, count, instant, measure, name, place
+
+SUBSCRIPTIONS: Final = RecordTable(
+    "subscriptions",
+    "A client subscribes or unsubscribes. Subscribing again under the same id replaces the earlier subscription.",
+    (
+        instant("time", "when it takes effect"),
+        name("client", "who subscribes"),
+        name("subscription", "its id among the client's own"),
+        name("action", "what the client does", "subscribed", "unsubscribed"),
+        name("topic_filter", "MQTT topic filter"),
+        measure("radius", "metres around the client: its area of interest; null: everywhere", nullable=True),
+    ),
+)
+
+EVENTS: Final = RecordTable(
+    "events",
+    "A published event, with all its receivers in one row.",
+    (
+        instant("time", "when it was published"),
+        Column("event", Kind.TEXT, "its id"),
+        name("publisher", "the client that published it; null: unknown", nullable=True),
+        name("topic", "MQTT topic"),
+        *place("the event's place; null: it has none", nullable=True),
+        measure("reach", "metres around its place within which it matters; null: everywhere", nullable=True),
+        count("bytes", "size of the payload"),
+        name("workload", "what made it, such as `AR`, `LBS` or `RND`; null: an application", nullable=True),
+        Column(
+            "receivers",
+            Kind.TEXTS,
+            "the clients that should get it by physical truth, never its publisher; null: the truth is not known",
+            nullable=True,
+        ),
+    ),
+)
+
+NOTIFICATIONS: Final = RecordTable(
+    "notifications",
+    "An event reached a client. Recall and precision count a client once per event, whatever the outcome.",
+    (
+        instant("time", "when it reached the client"),
+        Column("event", Kind.TEXT, "which event"),
+        name("client", "whom it reached"),
+        name("path", "how it came: `cloud`, `wifi`, `gateway`"),
+        name(
+            "outcome",
+            "`delivered` to the application; a `duplicate` of an earlier copy; `unwanted` by the client's last check",
+            *("delivered", "duplicate", "unwanted"),
+        ),
+        count("delay", "microseconds since it was published"),
+        count("hops", "transmissions on its way, from the publisher on"),
+    ),
+)

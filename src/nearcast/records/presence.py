@@ -1,0 +1,50 @@
+"""Who is there, and where: physical truth beside what the broker knows of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nearcast.records.column import Column, Kind, RecordTable, instant, measure, name, place
+
+POSITIONS: Final = RecordTable(
+    "positions",
+    "A client's true position, sampled by the simulator. Physical truth: for recall, precision and maps, never for delivery.",
+    (
+        instant("time", "when the sample was taken"),
+        name("client", "whose position it is"),
+        *place("the true position"),
+        measure("speed", "metres per second"),
+        Column(
+            "heading",
+            Kind.REAL,
+            "direction of movement in degrees, clockwise from north; null for who stands still",
+            nullable=True,
+            minimum=0.0,
+            maximum=360.0,
+        ),
+    ),
+)
+
+REPORTS: Final = RecordTable(
+    "reports",
+    "A position report that the broker accepted. This is what delivery speaks of: it counts until the client's next report.",
+    (
+        instant("time", "when the broker accepted the report"),
+        name("client", "who reported"),
+        *place("the reported position; null: the position is no longer known", nullable=True),
+    ),
+)
+
+CLIENTS: Final = RecordTable(
+    "clients",
+    "A client comes or goes.",
+    (
+        instant("time", "when the state began"),
+        name("client", "who"),
+        name(
+            "state",
+            "`joined` and `left` are on purpose; a client that `failed` said nothing, and may have `returned` later",
+            *("joined", "left", "failed", "returned"),
+        ),
+    ),
+)

@@ -1,0 +1,35 @@
+"""The tables of a recording.  Their names and columns are what the lake promises to its readers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nearcast.errors import UnknownName
+from nearcast.records import adaptation, exchange, network, presence, sampling
+from nearcast.records.column import RecordTable
+
+VERSION: Final = 1
+"""Of the schemas; grows when a reader of the earlier ones would misread the new ones."""
+
+TABLES: Final[tuple[RecordTable, ...]] = (
+    presence.POSITIONS,
+    presence.REPORTS,
+    presence.CLIENTS,
+    exchange.SUBSCRIPTIONS,
+    exchange.EVENTS,
+    exchange.NOTIFICATIONS,
+    network.MESSAGES,
+    network.DROPS,
+    network.TRAFFIC,
+    adaptation.TRANSITIONS,
+    sampling.METRICS,
+)
+_BY_NAME: Final = {table.name: table for table in TABLES}
+
+
+def table(name: str) -> RecordTable:
+    """The table of that name."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise UnknownName(f"there is no record table {name!r}; there are {', '.join(_BY_NAME)}") from None

@@ -1,0 +1,107 @@
+"""What the links of both halves share: ports that are open, the books of every byte, and the words for what was lost."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nearcast.errors import InvalidInput
+from nearcast.runtime.messages import Codec, Message
+from nearcast.runtime.ports import Address, Endpoint, Link, Receive, Sending
+
+SENT: Final = "sent"
+RECEIVED: Final = "received"
+
+# Why a message never arrived; the words of the table ``drops``.
+LINK_DOWN: Final = "link down"
+RECEIVER_DOWN: Final = "receiver down"
+NOBODY_LISTENS: Final = "nobody listens"
+UNKNOWN_RECEIVER: Final = "unknown receiver"
+QUEUE_FULL: Final = "queue full"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of one kind of message over one interface of one host, in one direction (a row of ``traffic``)."""
+
+    interface: str
+    direction: str
+    kind: str
+    host: str
+    messages: int
+    bytes: int
+
+
+class OpenPort(Endpoint):
+    """A port of a link on which somebody listens."""
+
+    def __init__(self, link: PortedLink, port: int, receive: Receive, kinds: tuple[type[Message], ...]) -> None:
+        self.link: Final = link
+        self.port: Final = port
+        self.receive: Final = receive
+        self.kinds: Final = frozenset(kinds)
+        self.codec: Final[Codec[Any]] = Codec(*kinds)
+
+    def send(self, to: Address, message: Message) -> Sending:
+        return self.link.post(to, self.port, message)
+
+    def broadcast(self, message: Message) -> Sending:
+        if not self.link.local:
+            raise InvalidInput(f"{self.link.interface} reaches hosts by address only; it has no broadcast")
+        return self.link.post(None, self.port, message)
+
+    def close(self) -> None:
+        self.link.close(self)
+
+
+class PortedLink(Link):
+    """One host's interface, with its open ports and its books; it outlives failures of the host, its ports do not."""
+
+    def __init__(self, interface: str, host: str, *, local: bool) -> None:
+        self.interface = interface
+        self.local = local
+        self.host: Final = host
+        self.up = False
+        self.books: Final[dict[tuple[str, str], list[int]]] = {}
+        """(direction, kind) to [messages, bytes]."""
+
+        self._endpoints: Final[dict[int, OpenPort]] = {}
+
+    @abstractmethod
+    def post(self, to: Address | None, port: int, message: Message) -> Sending:
+        """Take a message from an open port; to ``None``: to whoever hears it."""
+
+    def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
+        if not 0 <= port <= 255:
+            raise InvalidInput(f"port {port} is outside 0 to 255")
+        if not kinds:
+            raise InvalidInput(f"port {port} was opened for no kind of message; name those that it understands")
+        if port in self._endpoints:
+            raise InvalidInput(f"port {port} of {self.interface} is open already on host {self.host!r}")
+        endpoint = OpenPort(self, port, receive, kinds)
+        self._endpoints[port] = endpoint
+        return endpoint
+
+    def close(self, endpoint: OpenPort) -> None:
+        if self._endpoints.get(endpoint.port) is endpoint:
+            del self._endpoints[endpoint.port]
+
+    def switch(self, on: bool) -> None:
+        """Up when its host joins, down when it leaves or fails; going down closes all ports."""
+        self.up = on
+        if not on:
+            self._endpoints.clear()
+
+    def count(self, direction: str, kind: str, size: int) -> None:
+        entry = self.books.get((direction, kind))
+        if entry is None:
+            entry = self.books[direction, kind] = [0, 0]
+        entry[0] += 1
+        entry[1] += size
+
+    def traffic(self) -> Iterator[Traffic]:
+        """The books."""
+        for (direction, kind), (messages, size) in self.books.items():
+            yield Traffic(self.interface, direction, kind, self.host, messages, size)

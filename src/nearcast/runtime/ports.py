@@ -1,0 +1,136 @@
+"""The contracts between mechanisms and the world they run in: everything a mechanism may use.
+
+Each has two implementations, ``simulation`` and ``live``; which of them a mechanism gets, it cannot tell.  All calls return at
+once; all callbacks come one at a time, never from inside the call that asked for them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from nearcast.model.geometry import Point
+from nearcast.model.time import Instant
+from nearcast.runtime.messages import Message
+
+Address = str
+"""How a host is reached on one link.  The same host has another address on another link."""
+
+
+class Clock(ABC):
+    """The only source of time; a mechanism that reads the wall clock is a bug."""
+
+    @abstractmethod
+    def now(self) -> Instant: ...
+
+
+class Cancellable(ABC):
+    """Something asked for that can be called off."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """No further callback comes; cancelling twice, or what is over, is fine."""
+
+
+class Timers(ABC):
+    """Timers of one host: when it stops or fails, they end with it."""
+
+    @abstractmethod
+    def after(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
+        """Call back once, ``seconds`` from now (0: after whatever happens at this instant)."""
+
+    @abstractmethod
+    def every(self, seconds: float, callback: Callable[[], None], *, first: float | None = None) -> Cancellable:
+        """Call back again and again; the first time after ``first`` seconds (default: one period).
+
+        Periods are counted from the first call, so they do not drift.
+        """
+
+
+class Sending(Enum):
+    """What became of a message that was handed to a link: there is back-pressure, and it can be seen."""
+
+    ACCEPTED = "accepted"  # on its way
+    QUEUED = "queued"  # behind others
+    DROPPED = "dropped"  # the queue is full, or the link is down: nobody will get it
+
+
+Receive = Callable[[Address, Any], None]
+"""``receive(sender, message)``; the message is one of the kinds that the endpoint was opened for."""
+
+
+class Endpoint(ABC):
+    """One port of a link: what is sent here arrives at the same port of the receiver."""
+
+    @abstractmethod
+    def send(self, to: Address, message: Message) -> Sending:
+        """To one host."""
+
+    @abstractmethod
+    def broadcast(self, message: Message) -> Sending:
+        """To whoever is near enough to hear it; only local links can (``Link.local``)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more is received here; closing twice is fine."""
+
+
+class Link(ABC):
+    """A network interface of one host."""
+
+    interface: str
+    """``cellular``, ``wifi``, ...: the name under which bytes are counted."""
+
+    address: Address
+    local: bool
+    """Whether it reaches those nearby, and only those."""
+
+    @abstractmethod
+    def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
+        """Listen on a port (0 to 255) for these kinds of messages; anything else that comes in is dropped and counted."""
+
+
+class Accuracy(Enum):
+    """How well a position is to be known, as Android's location requests say it (BYPASS.KOM 4.2.1)."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What the location sensor says."""
+
+    time: Instant
+    position: Point
+    accuracy: float
+    """Standard deviation in metres, per axis."""
+
+    speed: float
+    """Metres per second over ground."""
+
+    heading: float | None
+    """Degrees clockwise from north; none while standing."""
+
+
+class LocationSensor(ABC):
+    """Where this host is: GPS, a trace, or a mobility model."""
+
+    @abstractmethod
+    def fix(self) -> Fix | None:
+        """The newest fix; none as long as there was none."""
+
+    def position(self) -> Point | None:
+        """Only where, of the newest fix."""
+        fix = self.fix()
+        return fix.position if fix else None
+
+    @abstractmethod
+    def request(
+        self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0
+    ) -> Cancellable:
+        """Ask for a fix every so many seconds, the first one after ``first``, until cancelled."""

@@ -1,0 +1,278 @@
+"""A cellular network: every client has its own way to the core, up and down; brokers are in the core.
+
+A message of a client waits in the client's uplink queue, is transmitted, and reaches the core after the uplink's latency.  A
+message to a client reaches its base station after the downlink's latency, waits in the client's downlink queue, and is
+transmitted.  From client to client it does both.  Infrastructure (brokers) is part of the core: no latency, no queue.
+
+What the network has taken goes its way, whatever becomes of its sender.  As with UDP, it is for an address, not for a life of
+the host: it is lost if the receiver is down at the instant of arrival, and whoever is up then gets it, also a host that
+failed and came back meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from nearcast.model.time import Instant
+from nearcast.runtime.links import NOBODY_LISTENS, QUEUE_FULL, RECEIVED, RECEIVER_DOWN, SENT, UNKNOWN_RECEIVER
+from nearcast.runtime.ports import Address, Sending
+from nearcast.runtime.simulation.cellular_outages import Coverage, coverage_of
+from nearcast.runtime.simulation.cellular_profile import BYPASS, BearerProfile, CellularProfile
+from nearcast.runtime.simulation.kernel import Simulation
+from nearcast.runtime.simulation.network import Network, Parcel, SimulatedLink
+
+# Why a parcel never arrived, beside the reasons that all networks share.
+CELL_OVERLOADED: Final = "cell overloaded"
+NO_COVERAGE: Final = "no coverage"
+TRANSMISSION_LOST: Final = "transmission lost"
+
+
+@dataclass(frozen=True, slots=True)
+class CellularStatistics:
+    clients: int
+    infrastructure: int
+    sent: int
+    """Taken by the network; each of them was received, was lost, or is in flight."""
+
+    received: int
+    lost: Mapping[str, int]
+    """By reason."""
+
+    refused: Mapping[str, int]
+    """By reason: the sender was told that nobody will get it."""
+
+    in_flight: int
+
+
+class TransmitQueue:
+    """A queue before a channel of constant bandwidth, first come, first served, without any events.
+
+    Its state is one instant, until which the channel is busy; the backlog follows from it.  Nanoseconds: a byte of a fast
+    channel takes less than a microsecond.
+    """
+
+    __slots__ = ("_limit", "_nanoseconds_per_byte", "busy_until")
+
+    def __init__(self, bandwidth: float | None, limit: int) -> None:
+        self._nanoseconds_per_byte: Final = 8e9 / bandwidth if bandwidth else 0.0
+        self._limit: Final = limit * self._nanoseconds_per_byte
+        self.busy_until = 0
+
+    def duration(self, size: int) -> int:
+        """How long the transmission takes."""
+        return int(size * self._nanoseconds_per_byte)
+
+    def admit(self, now: int, size: int) -> int:
+        """When the transmission will be over; -1 if the queue is full."""
+        stay = int(size * self._nanoseconds_per_byte)
+        if self.busy_until > now:
+            stay += self.busy_until - now
+        if stay > self._limit:
+            return -1
+        self.busy_until = departure = now + stay
+        return departure
+
+
+class Bearer:
+    """One client's way through the air in one direction."""
+
+    __slots__ = ("_latest", "_ordered", "_random", "_sample", "coverage", "hazardous", "loss", "queue")
+
+    def __init__(self, profile: BearerProfile, coverage: Coverage | None, random: Random, *, ordered: bool) -> None:
+        self.queue: Final = TransmitQueue(profile.bandwidth, profile.queue_bytes)
+        self.coverage: Final = coverage
+        self.loss: Final = profile.loss
+        self.hazardous: Final = coverage is not None or profile.loss > 0
+        self._sample: Final[Callable[[Random], float]] = profile.latency.sample
+        self._random: Final = random
+        self._ordered: Final = ordered
+        self._latest = 0
+
+    def arrival(self, start: Instant) -> Instant:
+        """When what sets out at ``start`` is at the other end, by a latency of its own."""
+        arrival = start + int(self._sample(self._random) * 1e6)
+        if self._ordered:
+            arrival = self._latest = max(arrival, self._latest)
+        return arrival
+
+    def fate(self, size: int, departure: int) -> str | None:
+        """Why the transmission that ends at ``departure`` fails; None: it does not."""
+        if self.coverage is not None and self.coverage.lacks(departure - self.queue.duration(size), departure):
+            return NO_COVERAGE
+        return TRANSMISSION_LOST if self._random.random() < self.loss else None
+
+
+class _Station:
+    """A host as the network sees it; infrastructure has no bearers."""
+
+    __slots__ = ("down", "link", "up")
+
+    def __init__(self, link: SimulatedLink, up: Bearer | None, down: Bearer | None) -> None:
+        self.link: Final = link
+        self.up: Final = up
+        self.down: Final = down
+
+
+class CellularNetwork(Network):
+    """The cellular network of one run; ``infrastructure`` names the hosts that are part of its core."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        profile: CellularProfile = BYPASS,
+        *,
+        infrastructure: Collection[Address] = (),
+        interface: str = "cellular",
+        check_wire: bool = False,
+    ) -> None:
+        super().__init__(simulation, interface, local=False, overhead=profile.overhead, check_wire=check_wire)
+        self.profile: Final = profile
+        self._at: Final = simulation.at
+        self._infrastructure: Final = frozenset(infrastructure)
+        self._stations: Final[dict[Address | None, _Station]] = {}
+        self._cell_up: Final = _cell(profile.uplink)
+        self._cell_down: Final = _cell(profile.downlink)
+        self._lost: Final[Counter[str]] = Counter()
+        self._refused: Final[Counter[str]] = Counter()
+
+    def attach(self, host: str, node: int) -> SimulatedLink:
+        link = super().attach(host, node)
+        up = down = None
+        if host not in self._infrastructure:
+            up, down = self._bearers(host)
+        self._stations[host] = _Station(link, up, down)
+        return link
+
+    def transmit(self, parcel: Parcel) -> Sending:
+        receiver = self._stations.get(parcel.receiver)
+        if receiver is None:
+            return self._refuse(parcel, UNKNOWN_RECEIVER)
+        uplink = self._stations[parcel.sender.address].up
+        if uplink is not None:
+            return self._ascend(parcel, uplink)
+        parcel.sender.count(SENT, parcel.kind, parcel.size)
+        self._descend(parcel, receiver)
+        return Sending.ACCEPTED
+
+    def lose(self, parcel: Parcel, reason: str) -> None:
+        """Refuse it: only what nobody took is lost this way here."""
+        self._refused[reason] += 1
+        super().lose(parcel, reason)
+
+    @property
+    def in_flight(self) -> int:
+        return self.statistics().in_flight
+
+    def statistics(self) -> CellularStatistics:
+        sent = received = 0
+        for link in self.links.values():
+            for (direction, _), (messages, _) in link.books.items():
+                sent += messages if direction == SENT else 0
+                received += messages if direction == RECEIVED else 0
+        infrastructure = sum(station.up is None for station in self._stations.values())
+        return CellularStatistics(
+            clients=len(self._stations) - infrastructure,
+            infrastructure=infrastructure,
+            sent=sent,
+            received=received,
+            lost=dict(self._lost),
+            refused=dict(self._refused),
+            in_flight=sent - received - self._lost.total(),
+        )
+
+    def _bearers(self, host: str) -> tuple[Bearer, Bearer]:
+        # Streams by direction: what a client receives does not change the latency of what it sends.
+        stream, profile = self.simulation.random.stream, self.profile
+        coverage = coverage_of(host, profile, self.simulation.start * 1_000, stream(self.interface, host, "coverage"))
+        up = Bearer(profile.uplink, coverage, stream(self.interface, host, "up"), ordered=profile.ordered)
+        down = Bearer(profile.downlink, coverage, stream(self.interface, host, "down"), ordered=profile.ordered)
+        return up, down
+
+    def _refuse(self, parcel: Parcel, reason: str) -> Sending:
+        self.lose(parcel, reason)
+        return Sending.DROPPED
+
+    def _ascend(self, parcel: Parcel, uplink: Bearer) -> Sending:
+        now = parcel.sent * 1_000
+        if uplink.coverage is not None and uplink.coverage.lacks(now, now):
+            return self._refuse(parcel, NO_COVERAGE)
+        waits = uplink.queue.busy_until > now
+        departure = uplink.queue.admit(now, parcel.size)
+        if departure < 0:
+            return self._refuse(parcel, QUEUE_FULL)
+        parcel.sender.count(SENT, parcel.kind, parcel.size)
+        over = -(-departure // 1_000)
+        # What happens on air happens at the end of the transmission: the sender must not know now.
+        if uplink.hazardous and (reason := uplink.fate(parcel.size, departure)) is not None:
+            self._at(over, self._fail, (parcel, reason, parcel.sender.address))
+        elif self._cell_up is not None:
+            self._at(over, self._at_cell, parcel)
+        else:
+            self._at(uplink.arrival(over), self._in_core, parcel)
+        return Sending.QUEUED if waits else Sending.ACCEPTED
+
+    def _at_cell(self, parcel: Parcel) -> None:
+        """Through the queue that all clients share on their way up."""
+        cell, uplink = self._cell_up, self._stations[parcel.sender.address].up
+        assert cell is not None
+        assert uplink is not None
+        departure = cell.admit(self.simulation.now() * 1_000, parcel.size)
+        if departure < 0:
+            self._fail((parcel, CELL_OVERLOADED, parcel.sender.address))
+        else:
+            self._at(uplink.arrival(-(-departure // 1_000)), self._in_core, parcel)
+
+    def _in_core(self, parcel: Parcel) -> None:
+        self._descend(parcel, self._stations[parcel.receiver])
+
+    def _descend(self, parcel: Parcel, receiver: _Station) -> None:
+        now = self.simulation.now()
+        if receiver.down is not None:
+            self._at(receiver.down.arrival(now), self._at_base_station, parcel)
+        elif now > parcel.sent:
+            self._arrived(parcel)
+        else:
+            # From broker to broker, or over a network without any delay: never from inside the call that sent it.
+            self._at(now, self._arrived, parcel)
+
+    def _at_base_station(self, parcel: Parcel) -> None:
+        """Through the shared queue, if there is one, and the client's own, in the order of arrival here."""
+        downlink = self._stations[parcel.receiver].down
+        assert downlink is not None
+        entry = self.simulation.now() * 1_000
+        if self._cell_down is not None:
+            entry = self._cell_down.admit(entry, parcel.size)
+            if entry < 0:
+                self._fail((parcel, CELL_OVERLOADED, parcel.receiver))
+                return
+        departure = downlink.queue.admit(entry, parcel.size)
+        if departure < 0:
+            self._fail((parcel, QUEUE_FULL, parcel.receiver))
+        elif downlink.hazardous and (reason := downlink.fate(parcel.size, departure)) is not None:
+            self._at(-(-departure // 1_000), self._fail, (parcel, reason, parcel.receiver))
+        else:
+            self._at(-(-departure // 1_000), self._arrived, parcel)
+
+    def _fail(self, failure: tuple[Parcel, str, Address | None]) -> None:
+        """What was on its way is lost, at that host's end."""
+        parcel, reason, host = failure
+        self._lost[reason] += 1
+        self._drops(self.simulation.now(), self.interface, host, parcel.kind, reason, 1, parcel.size)
+        self.note(parcel, reason, 0)
+
+    def _arrived(self, parcel: Parcel) -> None:
+        link = self._stations[parcel.receiver].link
+        if self.hand_over(parcel, link):
+            self.note(parcel, RECEIVED, 1)
+        else:
+            self._lost[NOBODY_LISTENS if link.up else RECEIVER_DOWN] += 1
+
+
+def _cell(profile: BearerProfile) -> TransmitQueue | None:
+    if profile.cell_bandwidth is None:
+        return None
+    return TransmitQueue(profile.cell_bandwidth, profile.cell_queue_bytes)

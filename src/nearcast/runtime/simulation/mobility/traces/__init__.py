@@ -1,0 +1,1 @@
+"""Recorded traces and their replay: CSV, GPX, OGC Moving Features JSON."""

@@ -1,0 +1,192 @@
+"""What all simulated networks share: links with ports, delivery, and the books of every byte.
+
+A network model decides when a parcel arrives and whether it does; here it is opened, counted and handed to whoever listens.
+Messages pass as the frozen objects they are; with ``check_wire`` they pass through the encoder, as they would live.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Final
+
+from nearcast.errors import UnknownName
+from nearcast.model.time import Instant
+from nearcast.runtime.links import (
+    LINK_DOWN,
+    NOBODY_LISTENS,
+    QUEUE_FULL,
+    RECEIVED,
+    RECEIVER_DOWN,
+    SENT,
+    UNKNOWN_RECEIVER,
+    OpenPort,
+    PortedLink,
+    Traffic,
+)
+from nearcast.runtime.messages import PORT_BYTES, Message, encoded, kind_of
+from nearcast.runtime.ports import Address, Sending
+from nearcast.runtime.simulation.kernel import Simulation
+
+# A network model needs the words of the books too.
+__all__ = [
+    "LINK_DOWN",
+    "NOBODY_LISTENS",
+    "QUEUE_FULL",
+    "RECEIVED",
+    "RECEIVER_DOWN",
+    "SENT",
+    "UNKNOWN_RECEIVER",
+    "Network",
+    "Parcel",
+    "SimulatedLink",
+    "Traffic",
+]
+
+
+class Parcel:
+    """A message on its way."""
+
+    __slots__ = ("kind", "message", "port", "receiver", "sender", "sent", "size")
+
+    def __init__(
+        self,
+        sender: SimulatedLink,
+        receiver: Address | None,
+        port: int,
+        message: Message,
+        kind: str,
+        size: int,
+        sent: Instant,
+    ) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        """None: whoever hears it."""
+
+        self.port = port
+        self.message = message
+        self.kind = kind
+        self.size = size
+        """Bytes on the wire, what the network adds included."""
+
+        self.sent = sent
+
+
+class SimulatedLink(PortedLink):
+    """One host's interface to a network."""
+
+    def __init__(self, network: Network, host: str, node: int) -> None:
+        super().__init__(network.interface, host, local=network.local)
+        self.network: Final = network
+        self.address = host
+        self.node: Final = node
+        """The row of this host in tables by node number."""
+
+    def post(self, to: Address | None, port: int, message: Message) -> Sending:
+        return self.network.post(self, to, port, message)
+
+    def listener(self, parcel: Parcel) -> OpenPort | None:
+        endpoint = self._endpoints.get(parcel.port)
+        return endpoint if endpoint is not None and type(parcel.message) in endpoint.kinds else None
+
+    def switch(self, on: bool) -> None:
+        super().switch(on)
+        self.network.switched(self, on)
+
+
+class Network(ABC):
+    """A model of a network, with the books of its links.
+
+    It must be made after all observers were added: it binds to them once.
+    """
+
+    def __init__(self, simulation: Simulation, interface: str, *, local: bool, overhead: int, check_wire: bool) -> None:
+        self.simulation: Final = simulation
+        self.interface: Final = interface
+        self.local: Final = local
+        self.links: Final[dict[Address, SimulatedLink]] = {}
+        self._overhead: Final = overhead + PORT_BYTES
+        self._check_wire: Final = check_wire
+        self._messages: Final = simulation.observers.emitter("messages")
+        self._drops: Final = simulation.observers.emitter("drops")
+        self._measured: Message | None = None
+        self._kind = ""
+        self._size = 0
+
+    def attach(self, host: str, node: int) -> SimulatedLink:
+        """The interface of a host to this network; it is down at first."""
+        if host in self.links:
+            raise UnknownName(f"there is a host {host!r} on {self.interface} already; give each its own name")
+        link = self.links[host] = SimulatedLink(self, host, node)
+        return link
+
+    @property
+    @abstractmethod
+    def in_flight(self) -> int:
+        """Parcels whose fate is not known yet."""
+
+    @abstractmethod
+    def transmit(self, parcel: Parcel) -> Sending:
+        """Take a parcel from a link that is up; later call ``arrive`` or ``lose``, once for each receiver.
+
+        Whoever answers DROPPED has called ``lose``.
+        """
+
+    def switched(self, link: SimulatedLink, on: bool) -> None:
+        """A link went up or down."""
+
+    def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
+        if self.simulation.observers.watching:
+            self.simulation.observers.refuse("send a message")
+        # A broker sends one notification to many: measure it once.
+        if message is not self._measured:
+            self._measured, self._size = message, len(encoded(message)) + self._overhead
+            self._kind = kind_of(message)
+        parcel = Parcel(link, to, port, message, self._kind, self._size, self.simulation.now())
+        if not link.up:
+            self.lose(parcel, LINK_DOWN)
+            return Sending.DROPPED
+        return self.transmit(parcel)
+
+    def arrive(self, parcel: Parcel, receiver: SimulatedLink) -> None:
+        """The parcel reached the one it was sent to, now."""
+        if self.hand_over(parcel, receiver):
+            self.note(parcel, RECEIVED, 1)
+
+    def lose(self, parcel: Parcel, reason: str) -> None:
+        """It reached nobody, and will not."""
+        self._drops(self.simulation.now(), self.interface, parcel.sender.address, parcel.kind, reason, 1, parcel.size)
+        self.note(parcel, reason, 0)
+
+    def hand_over(self, parcel: Parcel, receiver: SimulatedLink) -> bool:
+        """Give it to whoever listens; false if nobody could (then that is written down already)."""
+        endpoint = receiver.listener(parcel) if receiver.up else None
+        if endpoint is None:
+            reason = NOBODY_LISTENS if receiver.up else RECEIVER_DOWN
+            self._drops(self.simulation.now(), self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
+            if parcel.receiver is not None:
+                self.note(parcel, reason, 0)
+            return False
+        receiver.count(RECEIVED, parcel.kind, parcel.size)
+        message = endpoint.codec.decoded(encoded(parcel.message)) if self._check_wire else parcel.message
+        endpoint.receive(parcel.sender.address, message)
+        return True
+
+    def note(self, parcel: Parcel, outcome: str, received: int) -> None:
+        """The row of a message whose fate is known: what became of it, and how many got it."""
+        self._messages(
+            parcel.sent,
+            self.simulation.now(),
+            self.interface,
+            parcel.kind,
+            parcel.sender.address,
+            parcel.receiver,
+            parcel.size,
+            outcome,
+            received,
+        )
+
+    def traffic(self) -> Iterator[Traffic]:
+        """The books of all links."""
+        for link in self.links.values():
+            yield from link.traffic()

@@ -1,0 +1,64 @@
+"""The location sensor of a simulated host: what its mobility model says, as well as was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final
+
+from nearcast.model.geometry import Point
+from nearcast.runtime.ports import Accuracy, Cancellable, Fix, LocationSensor, Timers
+from nearcast.runtime.simulation.kernel import Simulation
+from nearcast.runtime.simulation.motion import Motion
+from nearcast.runtime.simulation.plane import Plane
+
+EXACT: Final[Mapping[Accuracy, float]] = dict.fromkeys(Accuracy, 0.0)
+"""The documents' sensors have no error; a scenario may give each level its standard deviation in metres."""
+
+
+class SimulatedSensor(LocationSensor):
+    """Fixes of one node."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        motion: Motion,
+        node: int,
+        plane: Plane,
+        timers: Timers,
+        random: Random,
+        errors: Mapping[Accuracy, float] = EXACT,
+    ) -> None:
+        self._simulation: Final = simulation
+        self._motion: Final = motion
+        self._node: Final = node
+        self._plane: Final = plane
+        self._timers: Final = timers
+        self._random: Final = random
+        self._errors: Final = errors
+        self._exact: Final = not errors[Accuracy.HIGH]
+
+    def fix(self) -> Fix | None:
+        return self._measure(Accuracy.HIGH)
+
+    def position(self) -> Point | None:
+        if not self._exact:
+            return super().position()
+        # Asked for with every event that arrives: no more than is needed.
+        return self._plane.to_point(*self._motion.at(self._node))
+
+    def request(
+        self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0
+    ) -> Cancellable:
+        return self._timers.every(seconds, lambda: moved(self._measure(accuracy)), first=first)
+
+    def _measure(self, accuracy: Accuracy) -> Fix:
+        now = self._simulation.now()
+        leg = self._motion.leg(self._node)
+        x, y = leg.at(now)
+        error = self._errors[accuracy]
+        if error:
+            if self._simulation.observers.watching:
+                self._simulation.observers.refuse("draw a random number; Motion.at says where a node is")
+            x, y = x + self._random.gauss(0.0, error), y + self._random.gauss(0.0, error)
+        return Fix(now, self._plane.to_point(x, y), error, *leg.course(now))

@@ -1,0 +1,62 @@
+"""Timers on the virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from nearcast.runtime.delays import delay, period
+from nearcast.runtime.ports import Cancellable, Timers
+from nearcast.runtime.simulation.kernel import Simulation
+
+
+class Life:
+    """One stretch of a host's life, from joining to leaving or failing; what it asked for ends with it."""
+
+    __slots__ = ("alive",)
+
+    def __init__(self) -> None:
+        self.alive = True
+
+
+class _Timer(Cancellable):
+    __slots__ = ("callback", "due", "life", "period")
+
+    def __init__(self, callback: Callable[[], None], life: Life, due: int, period: int) -> None:
+        self.callback: Callable[[], None] | None = callback
+        self.life = life
+        self.due = due
+        self.period = period
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class SimulatedTimers(Timers):
+    """The timers of one life of a host."""
+
+    def __init__(self, simulation: Simulation, life: Life) -> None:
+        self._simulation: Final = simulation
+        self._life: Final = life
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
+        return self._set(delay(seconds), 0, callback)
+
+    def every(self, seconds: float, callback: Callable[[], None], *, first: float | None = None) -> Cancellable:
+        length = period(seconds)
+        return self._set(length if first is None else delay(first), length, callback)
+
+    def _set(self, wait: int, length: int, callback: Callable[[], None]) -> Cancellable:
+        due = self._simulation.now() + wait
+        timer = _Timer(callback, self._life, due, length)
+        self._simulation.at(due, self._fire, timer)
+        return timer
+
+    def _fire(self, timer: _Timer) -> None:
+        callback = timer.callback
+        if callback is None or not timer.life.alive:
+            return
+        if timer.period:
+            timer.due += timer.period
+            self._simulation.at(timer.due, self._fire, timer)
+        callback()
