@@ -29,7 +29,9 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == f"nearcast {version('nearcast')}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["bench", "--help"], ["bench", "match", "--help"], ["demo", "-h"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["bench", "--help"], ["bench", "match", "--help"], ["demo", "-h"], ["simulate", "-h"]]
+)
 def test_everything_has_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     output = capsys.readouterr()
@@ -58,9 +60,17 @@ def test_wrong_usage_is_status_2_and_one_line(arguments: list[str], capsys: pyte
 
 
 def test_failure_is_status_1_and_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    failing(monkeypatch, SetupError("no Java here;\n  install one"))
+    failing(monkeypatch, ZeroDivisionError("one thing;\n  told at length"))
     assert main(["fail"]) == 1
-    assert capsys.readouterr().err == "nearcast: no Java here; install one\n"
+    assert capsys.readouterr().err == "nearcast: ZeroDivisionError: one thing; told at length (--debug shows where)\n"
+
+
+def test_several_problems_of_a_file_are_one_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, SetupError("no Java here\n  and no   disk"))
+    assert main(["fail"]) == 1
+    assert capsys.readouterr().err == "nearcast: no Java here\nnearcast: and no disk\n"
 
 
 def test_unforeseen_failure_names_its_kind_and_the_way_to_the_traceback(

@@ -13,6 +13,7 @@ import typer
 
 from nearcast.cli import bench
 from nearcast.cli.demo import demo
+from nearcast.cli.simulate import simulate
 from nearcast.errors import NearcastError
 
 FAILURE, INTERRUPTED = 1, 130
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.command()(demo)
+app.command()(simulate)
 
 
 def _print_version(asked: bool) -> None:
@@ -78,10 +80,11 @@ def _describe(error: Exception) -> str:
     if isinstance(error, NearcastError):
         return str(error)
     # Not raised on purpose: its kind says as much as its message, and whoever reports it needs the rest.
-    return f"{type(error).__name__}: {error} (--debug shows where)"
+    return " ".join(f"{type(error).__name__}: {error} (--debug shows where)".split())
 
 
 def _complain(message: str, status: int) -> int:
-    """Say it in one line on stderr, whatever breaks the message had."""
-    print("nearcast:", " ".join(message.split()), file=sys.stderr)
+    """Say it on stderr, one line for each problem: a file may have several."""
+    for line in message.splitlines() or [""]:
+        print("nearcast:", " ".join(line.split()), file=sys.stderr)
     return status

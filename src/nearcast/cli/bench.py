@@ -30,5 +30,21 @@ def match(
         report.print()
 
 
+@app.command()
+def radio(
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also measure ns-3, if it is installed.")] = True,
+) -> None:
+    """Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed."""
+    from nearcast.benchmark.radio import run
+
+    report = run(quick=quick, peers=peers, progress=_say)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        report.print()
+
+
 def _say(progress: str) -> None:
     print(progress, file=sys.stderr)

@@ -190,9 +190,9 @@ def in_area(area: Area | None, place: Point | None, position: Point | None) -> b
     """An event without a place passes every area (BYPASS.KOM 4.2.1); a client without a position has no area around it."""
     if area is None or place is None:
         return True
-    if area.is_relative:
-        return position is not None and area.covers_from(position, place)
-    return area.covers(place)
+    if position is None:
+        return not area.is_relative and area.covers(place)
+    return area.covers_from(position, place)
 
 
 def content_accepted(history: History, held: Held, event: Event, known: ClientHistory) -> bool:

@@ -67,7 +67,7 @@ class PortedLink(Link):
         self.books: Final[dict[tuple[str, str], list[int]]] = {}
         """(direction, kind) to [messages, bytes]."""
 
-        self._endpoints: Final[dict[int, OpenPort]] = {}
+        self.open_ports: Final[dict[int, OpenPort]] = {}
 
     @abstractmethod
     def post(self, to: Address | None, port: int, message: Message) -> Sending:
@@ -78,21 +78,21 @@ class PortedLink(Link):
             raise InvalidInput(f"port {port} is outside 0 to 255")
         if not kinds:
             raise InvalidInput(f"port {port} was opened for no kind of message; name those that it understands")
-        if port in self._endpoints:
+        if port in self.open_ports:
             raise InvalidInput(f"port {port} of {self.interface} is open already on host {self.host!r}")
         endpoint = OpenPort(self, port, receive, kinds)
-        self._endpoints[port] = endpoint
+        self.open_ports[port] = endpoint
         return endpoint
 
     def close(self, endpoint: OpenPort) -> None:
-        if self._endpoints.get(endpoint.port) is endpoint:
-            del self._endpoints[endpoint.port]
+        if self.open_ports.get(endpoint.port) is endpoint:
+            del self.open_ports[endpoint.port]
 
     def switch(self, on: bool) -> None:
         """Up when its host joins, down when it leaves or fails; going down closes all ports."""
         self.up = on
         if not on:
-            self._endpoints.clear()
+            self.open_ports.clear()
 
     def count(self, direction: str, kind: str, size: int) -> None:
         entry = self.books.get((direction, kind))

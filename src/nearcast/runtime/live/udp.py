@@ -264,7 +264,7 @@ class UdpLink(PortedLink):
         if not 0 < len(data) <= LARGEST:
             self._drop(_UNKNOWN_KIND, NOT_UNDERSTOOD, size)
             return
-        endpoint = self._endpoints.get(data[0])
+        endpoint = self.open_ports.get(data[0])
         try:
             message = endpoint.codec.decoded(body) if endpoint else None
         except msgspec.DecodeError:

@@ -220,7 +220,7 @@ class CellularNetwork(Network):
         cell, uplink = self._cell_up, self._stations[parcel.sender.address].up
         assert cell is not None
         assert uplink is not None
-        departure = cell.admit(self.simulation.now() * 1_000, parcel.size)
+        departure = cell.admit(self.simulation.time * 1_000, parcel.size)
         if departure < 0:
             self._fail((parcel, CELL_OVERLOADED, parcel.sender.address))
         else:
@@ -230,7 +230,7 @@ class CellularNetwork(Network):
         self._descend(parcel, self._stations[parcel.receiver])
 
     def _descend(self, parcel: Parcel, receiver: _Station) -> None:
-        now = self.simulation.now()
+        now = self.simulation.time
         if receiver.down is not None:
             self._at(receiver.down.arrival(now), self._at_base_station, parcel)
         elif now > parcel.sent:
@@ -243,7 +243,7 @@ class CellularNetwork(Network):
         """Through the shared queue, if there is one, and the client's own, in the order of arrival here."""
         downlink = self._stations[parcel.receiver].down
         assert downlink is not None
-        entry = self.simulation.now() * 1_000
+        entry = self.simulation.time * 1_000
         if self._cell_down is not None:
             entry = self._cell_down.admit(entry, parcel.size)
             if entry < 0:
@@ -261,7 +261,7 @@ class CellularNetwork(Network):
         """What was on its way is lost, at that host's end."""
         parcel, reason, host = failure
         self._lost[reason] += 1
-        self._drops(self.simulation.now(), self.interface, host, parcel.kind, reason, 1, parcel.size)
+        self._drops(self.simulation.time, self.interface, host, parcel.kind, reason, 1, parcel.size)
         self.note(parcel, reason, 0)
 
     def _arrived(self, parcel: Parcel) -> None:

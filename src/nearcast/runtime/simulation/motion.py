@@ -92,7 +92,11 @@ class Motion:
 
     def at(self, node: int) -> tuple[float, float]:
         """Where the node is now."""
-        return self._legs[node].at(self._simulation.now())
+        # As ``Leg.at``, for those who ask with every event that arrives.
+        start, until, x, y, vx, vy = self._legs[node]
+        now = self._simulation.time
+        seconds = ((now if now < until else until) - start) * 1e-6
+        return (x + vx * seconds, y + vy * seconds) if seconds > 0.0 else (x, y)
 
     def _renew(self, due: tuple[int, Iterator[Leg]]) -> None:
         node, life = due

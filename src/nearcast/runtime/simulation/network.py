@@ -20,7 +20,6 @@ from nearcast.runtime.links import (
     RECEIVER_DOWN,
     SENT,
     UNKNOWN_RECEIVER,
-    OpenPort,
     PortedLink,
     Traffic,
 )
@@ -85,10 +84,6 @@ class SimulatedLink(PortedLink):
     def post(self, to: Address | None, port: int, message: Message) -> Sending:
         return self.network.post(self, to, port, message)
 
-    def listener(self, parcel: Parcel) -> OpenPort | None:
-        endpoint = self._endpoints.get(parcel.port)
-        return endpoint if endpoint is not None and type(parcel.message) in endpoint.kinds else None
-
     def switch(self, on: bool) -> None:
         super().switch(on)
         self.network.switched(self, on)
@@ -142,7 +137,7 @@ class Network(ABC):
         if message is not self._measured:
             self._measured, self._size = message, len(encoded(message)) + self._overhead
             self._kind = kind_of(message)
-        parcel = Parcel(link, to, port, message, self._kind, self._size, self.simulation.now())
+        parcel = Parcel(link, to, port, message, self._kind, self._size, self.simulation.time)
         if not link.up:
             self.lose(parcel, LINK_DOWN)
             return Sending.DROPPED
@@ -155,15 +150,15 @@ class Network(ABC):
 
     def lose(self, parcel: Parcel, reason: str) -> None:
         """It reached nobody, and will not."""
-        self._drops(self.simulation.now(), self.interface, parcel.sender.address, parcel.kind, reason, 1, parcel.size)
+        self._drops(self.simulation.time, self.interface, parcel.sender.address, parcel.kind, reason, 1, parcel.size)
         self.note(parcel, reason, 0)
 
     def hand_over(self, parcel: Parcel, receiver: SimulatedLink) -> bool:
         """Give it to whoever listens; false if nobody could (then that is written down already)."""
-        endpoint = receiver.listener(parcel) if receiver.up else None
-        if endpoint is None:
+        endpoint = receiver.open_ports.get(parcel.port)  # none while it is down
+        if endpoint is None or type(parcel.message) not in endpoint.kinds:
             reason = NOBODY_LISTENS if receiver.up else RECEIVER_DOWN
-            self._drops(self.simulation.now(), self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
+            self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
             if parcel.receiver is not None:
                 self.note(parcel, reason, 0)
             return False
@@ -176,7 +171,7 @@ class Network(ABC):
         """The row of a message whose fate is known: what became of it, and how many got it."""
         self._messages(
             parcel.sent,
-            self.simulation.now(),
+            self.simulation.time,
             self.interface,
             parcel.kind,
             parcel.sender.address,

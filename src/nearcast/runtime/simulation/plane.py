@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import atan2, cos, degrees, hypot, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -67,14 +68,13 @@ class Plane:
 
     def to_point(self, x: float, y: float) -> Point:
         """The inverse of ``to_xy``: go ``hypot(x, y)`` metres along a great circle."""
-        angle = math.hypot(x, y) / EARTH_RADIUS
-        ratio = math.sin(angle) / angle / EARTH_RADIUS if angle else 1 / EARTH_RADIUS
-        along = math.cos(angle)
-        sine = self._sine * along + self._cosine * y * ratio
-        east, north = x * ratio, self._cosine * along - self._sine * y * ratio
+        angle = hypot(x, y) / EARTH_RADIUS
+        ratio = sin(angle) / angle / EARTH_RADIUS if angle else 1 / EARTH_RADIUS
+        along, sine0, cosine0 = cos(angle), self._sine, self._cosine
+        east, north = x * ratio, cosine0 * along - sine0 * y * ratio
         # Not the arc sine: near a pole it does not tell one decimetre from another.
-        lat = math.degrees(math.atan2(sine, math.hypot(east, north)))
-        lon = self.origin.lon + math.degrees(math.atan2(east, north))
+        lat = degrees(atan2(sine0 * along + cosine0 * y * ratio, hypot(east, north)))
+        lon = self.origin.lon + degrees(atan2(east, north))
         return computed_point(lat, lon if -180.0 <= lon < 180.0 else (lon + 180.0) % 360.0 - 180.0)
 
     def degrees(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,1 @@
+"""How an event travels from its publisher to those whom it concerns."""

@@ -1,0 +1,43 @@
+"""What an application on a host sees: publish and subscribe, whatever carries the events (BYPASS.KOM 4.2.1)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nearcast.model.event import Event
+from nearcast.model.subscription import Subscription
+from nearcast.runtime.host import Component
+from nearcast.runtime.ports import Accuracy, Cancellable
+
+Notify = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LocationRequest:
+    """How often, and how well, the own position is to be known for a subscription around it."""
+
+    seconds: float
+    accuracy: Accuracy = Accuracy.HIGH
+
+
+class EventService(Component):
+    """The application's interface; every mechanism that carries events offers it."""
+
+    @abstractmethod
+    def publish(self, event: Event, *, local: bool = False) -> None:
+        """Publish.
+
+        ``local`` says that the event's place is where this host is now: those nearby can be reached without infrastructure.
+        """
+
+    @abstractmethod
+    def subscribe(
+        self, subscription: Subscription, notify: Notify, request: LocationRequest | None = None
+    ) -> Cancellable:
+        """Have ``notify`` called for every event that passes the subscription, once for each event.
+
+        A subscription around the own position needs ``request``; it ends when the last subscription that asked for it is
+        cancelled.
+        """

@@ -1,0 +1,115 @@
+"""A scenario: everything that a run depends on, but for its seed.
+
+An empty file is a valid one: BYPASS.KOM's AR game, with 297 people in a city centre.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nearcast.scenario.kinds import entry
+from nearcast.scenario.loads import WORKLOADS, Publications, Workload
+from nearcast.scenario.movements import MOBILITY, Mobility
+from nearcast.scenario.population_section import POPULATIONS, Everybody, Population
+from nearcast.scenario.problems import Contradiction
+from nearcast.scenario.quantities import DURATION, SIZE
+from nearcast.scenario.sections import Cellular, Clients, Delivery, Radio, Run
+from nearcast.scenario.tables import Section, Table, Tables
+from nearcast.scenario.worlds import WORLDS, World
+from nearcast.scenario.writing import digest, to_toml
+
+NETWORKS: Final[Mapping[str, frozenset[str]]] = {
+    "cloud": frozenset({"cellular"}),
+    "broadcast": frozenset({"radio"}),
+    "both": frozenset({"cellular", "radio"}),
+}
+"""What each mechanism of delivery needs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scenario(Section):
+    """The sections of a scenario file."""
+
+    run: Run = entry(Table(Run), {}, "the run as a whole")
+    world: World = entry(WORLDS, {}, "the ground on which people move")
+    clients: Clients = entry(Table(Clients), {}, "those who carry a phone")
+    mobility: Mobility = entry(MOBILITY, {}, "how they move")
+    population: Population = entry(POPULATIONS, {}, "when they come and go")
+    cellular: Cellular = entry(Table(Cellular), {}, "the cellular network")
+    radio: Radio = entry(Table(Radio), {}, "the radio between those who are near each other")
+    delivery: Delivery = entry(Table(Delivery), {}, "how events get to those whom they concern")
+    workload: tuple[Workload, ...] = entry(Tables(WORKLOADS), [{}], "what is published, and who wants to hear of it")
+
+    def to_toml(self, *, explained: bool = False) -> str:
+        """The scenario with all its defaults, as a file that says the same; ``explained`` adds what each key means."""
+        return to_toml(self, explained=explained)
+
+    def digest(self) -> str:
+        """SHA-256 of what the scenario says, whatever the form in which it does, and of the files it names."""
+        return digest(self)
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        yield from self._ground()
+        yield from self._networks()
+        yield from self._times()
+        if self.population.most() > self.clients.number:
+            yield Contradiction(
+                ("population.points", "clients.number"),
+                f"asks for {self.population.most()} clients, but there are {self.clients.number}",
+            )
+        topics = [load.topic for load in self.workload if isinstance(load, Publications)]
+        for topic in sorted({topic for topic in topics if topics.count(topic) > 1}):
+            yield Contradiction(("workload",), f"two workloads publish under the topic '{topic}'; give each its own")
+
+    def _ground(self) -> Iterator[Contradiction]:
+        world, mobility = self.world, self.mobility
+        if mobility.needs_streets and not world.has_streets:
+            yield Contradiction(
+                ("mobility.model", "world.kind"),
+                f"'{mobility.word}' needs streets, and a '{world.word}' world has none;"
+                " choose model 'waypoint', or another kind of world",
+            )
+        has_points = world.brings_points or bool(world.attraction_points)
+        for number, load in enumerate(self.workload, 1):
+            if load.needs_points and not has_points:
+                yield Contradiction(
+                    (f"workload.{number}.kind", "world.kind", "world.attraction_points"),
+                    f"'{load.word}' needs attraction points, and a '{world.word}' world brings none;"
+                    " add some as [[world.attraction_points]]",
+                )
+
+    def _networks(self) -> Iterator[Contradiction]:
+        mechanism = self.delivery.mechanism
+        for network, section in (("cellular", self.cellular), ("radio", self.radio)):
+            if network in NETWORKS[mechanism] and not section.enabled:
+                yield Contradiction(
+                    ("delivery.mechanism", f"{network}.enabled"),
+                    f"'{mechanism}' needs {network}, which is switched off; set {network}.enabled = true",
+                )
+        longest = self.radio.longest_message if "radio" in NETWORKS[mechanism] else math.inf
+        for number, load in enumerate(self.workload, 1):
+            if isinstance(load, Publications) and load.payload > longest:
+                yield Contradiction(
+                    (f"workload.{number}.payload", "delivery.mechanism", "radio.standard"),
+                    f"{SIZE.text(load.payload)} cannot be broadcast: a message by radio has at most {longest} B",
+                )
+
+    def _times(self) -> Iterator[Contradiction]:
+        end = self.run.duration
+        starts = [
+            (f"workload.{number}.start", load.start)
+            for number, load in enumerate(self.workload, 1)
+            if isinstance(load, Publications)
+        ]
+        starts += [("cellular.outages", start) for start, _ in self.cellular.outages]
+        if isinstance(self.population, Everybody):
+            starts += [("population.join_within", self.population.join_within + self.population.after)]
+        for key, time in starts:
+            if time >= end:
+                yield Contradiction(
+                    (key, "run.duration"),
+                    f"{DURATION.text(time)} is not before the end of the run, {DURATION.text(end)}",
+                )
