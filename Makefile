@@ -27,6 +27,7 @@ check: $(READY) ## ruff, mypy --strict, imports go downwards only
 bench: $(READY) ## install the peers that the package manager offers, then compare (ARGS="--quick")
 	@sh scripts/install-peers
 	@$(BIN)/nearcast bench match $(ARGS)
+	@$(BIN)/nearcast bench radio $(ARGS)
 
 java: $(READY) ## say which Java Spark will use
 	@$(BIN)/python -m nearcast.pipeline.java

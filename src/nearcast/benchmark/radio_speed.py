@@ -10,6 +10,7 @@ from typing import Any, Final
 from nearcast.benchmark.radio_curves import CROWD, PAYLOAD, SIDE, Radio
 from nearcast.benchmark.radio_ours import OurRadio, SourcesInTheKernel
 from nearcast.benchmark.radio_scenario import RadioAnswer, RadioScenario, broadcasts, uniform_places
+from nearcast.benchmark.radio_scenarios import scenarios
 from nearcast.benchmark.report import OURSELVES, Measurement
 from nearcast.benchmark.timing import Course
 from nearcast.runtime.simulation.radio.profile import wifi_b
@@ -45,7 +46,7 @@ class RadioCourse(Course):
 
 def courses(peer: Radio | None, *, quick: bool = False) -> list[Course]:
     """Everything whose speed is measured, in turns.  Another world to be timed is another course in this list."""
-    return [*beside(peer, quick=quick), *growing(quick=quick)]
+    return [*beside(peer, quick=quick), *growing(quick=quick), *scenarios(quick=quick)]
 
 
 def beside(peer: Radio | None, *, quick: bool = False) -> list[Course]:

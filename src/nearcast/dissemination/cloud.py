@@ -147,9 +147,9 @@ class CloudBroker(Component):
 
     def _publish(self, message: EventMessage) -> None:
         self._events += 1
-        for client in self.matcher.match(event_in(message)):
-            self._notifications += 1
-            self._endpoint.send(client, message)
+        receivers = list(self.matcher.match(event_in(message)))
+        self._notifications += len(receivers)
+        self._endpoint.send_all(receivers, message)
 
     def _move(self, client: Address, report: Report) -> None:
         if report.measured <= self._measured.get(client, -1):

@@ -122,7 +122,7 @@ def wanted(subscription: Subscription, event: Event, client: str, position: Poin
     """
     return (
         not (subscription.no_local and event.publisher == client)
-        and topic_matches(subscription.topic, event.topic)
+        and (subscription.topic == event.topic or topic_matches(subscription.topic, event.topic))
         and (subscription.frame is EVER or subscription.frame.contains(event.published))
         and in_area(subscription.area, event.place, position)
         and (event.reach is None or within_reach(event.reach, position))

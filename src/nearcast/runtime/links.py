@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,6 +47,9 @@ class OpenPort(Endpoint):
     def send(self, to: Address, message: Message) -> Sending:
         return self.link.post(to, self.port, message)
 
+    def send_all(self, to: Iterable[Address], message: Message) -> None:
+        self.link.post_all(to, self.port, message)
+
     def broadcast(self, message: Message) -> Sending:
         if not self.link.local:
             raise InvalidInput(f"{self.link.interface} reaches hosts by address only; it has no broadcast")
@@ -73,6 +76,11 @@ class PortedLink(Link):
     def post(self, to: Address | None, port: int, message: Message) -> Sending:
         """Take a message from an open port; to ``None``: to whoever hears it."""
 
+    def post_all(self, to: Iterable[Address], port: int, message: Message) -> None:
+        """Take one message for several receivers."""
+        for address in to:
+            self.post(address, port, message)
+
     def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
         if not 0 <= port <= 255:
             raise InvalidInput(f"port {port} is outside 0 to 255")
@@ -94,12 +102,13 @@ class PortedLink(Link):
         if not on:
             self.open_ports.clear()
 
-    def count(self, direction: str, kind: str, size: int) -> None:
+    def count(self, direction: str, kind: str, size: int, messages: int = 1) -> None:
+        """Book so many messages of that size each."""
         entry = self.books.get((direction, kind))
         if entry is None:
             entry = self.books[direction, kind] = [0, 0]
-        entry[0] += 1
-        entry[1] += size
+        entry[0] += messages
+        entry[1] += messages * size
 
     def traffic(self) -> Iterator[Traffic]:
         """The books."""

@@ -7,7 +7,7 @@ once; all callbacks come one at a time, never from inside the call that asked fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -68,6 +68,11 @@ class Endpoint(ABC):
     @abstractmethod
     def send(self, to: Address, message: Message) -> Sending:
         """To one host."""
+
+    def send_all(self, to: Iterable[Address], message: Message) -> None:
+        """The same message to several hosts, one by one."""
+        for address in to:
+            self.send(address, message)
 
     @abstractmethod
     def broadcast(self, message: Message) -> Sending:

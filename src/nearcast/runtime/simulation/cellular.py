@@ -12,13 +12,14 @@ failed and came back meanwhile.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from nearcast.model.time import Instant
 from nearcast.runtime.links import NOBODY_LISTENS, QUEUE_FULL, RECEIVED, RECEIVER_DOWN, SENT, UNKNOWN_RECEIVER
+from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Sending
 from nearcast.runtime.simulation.cellular_outages import Coverage, coverage_of
 from nearcast.runtime.simulation.cellular_profile import BYPASS, BearerProfile, CellularProfile
@@ -157,6 +158,25 @@ class CellularNetwork(Network):
         parcel.sender.count(SENT, parcel.kind, parcel.size)
         self._descend(parcel, receiver)
         return Sending.ACCEPTED
+
+    def post_all(self, link: SimulatedLink, to: Iterable[Address], port: int, message: Message) -> None:
+        """What a broker does all the time: as ``post``, with what is the same for all receivers done once."""
+        if self._stations[link.address].up is not None or not link.up:
+            super().post_all(link, to, port, message)
+            return
+        stations, at, base_station, taken = self._stations, self._at, self._at_base_station, 0
+        first = self.parcel(link, None, port, message)
+        kind, size, now = first.kind, first.size, first.sent
+        for address in to:
+            receiver = stations.get(address)
+            if receiver is None or receiver.down is None:
+                self.post(link, address, port, message)
+            else:
+                taken += 1
+                parcel = Parcel(link, address, port, message, kind, size, now)
+                at(receiver.down.arrival(now), base_station, parcel)
+        if taken:
+            link.count(SENT, kind, size, taken)
 
     def lose(self, parcel: Parcel, reason: str) -> None:
         """Refuse it: only what nobody took is lost this way here."""

@@ -7,7 +7,7 @@ Messages pass as the frozen objects they are; with ``check_wire`` they pass thro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nearcast.errors import UnknownName
@@ -84,6 +84,9 @@ class SimulatedLink(PortedLink):
     def post(self, to: Address | None, port: int, message: Message) -> Sending:
         return self.network.post(self, to, port, message)
 
+    def post_all(self, to: Iterable[Address], port: int, message: Message) -> None:
+        self.network.post_all(self, to, port, message)
+
     def switch(self, on: bool) -> None:
         super().switch(on)
         self.network.switched(self, on)
@@ -131,17 +134,25 @@ class Network(ABC):
         """A link went up or down."""
 
     def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
-        if self.simulation.observers.watching:
-            self.simulation.observers.refuse("send a message")
-        # A broker sends one notification to many: measure it once.
-        if message is not self._measured:
-            self._measured, self._size = message, len(encoded(message)) + self._overhead
-            self._kind = kind_of(message)
-        parcel = Parcel(link, to, port, message, self._kind, self._size, self.simulation.time)
+        parcel = self.parcel(link, to, port, message)
         if not link.up:
             self.lose(parcel, LINK_DOWN)
             return Sending.DROPPED
         return self.transmit(parcel)
+
+    def post_all(self, link: SimulatedLink, to: Iterable[Address], port: int, message: Message) -> None:
+        for address in to:
+            self.post(link, address, port, message)
+
+    def parcel(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Parcel:
+        """Pack a message, if whoever sends it may."""
+        if self.simulation.observers.watching:
+            self.simulation.observers.refuse("send a message")
+        # What is sent again, or to several, is measured once.
+        if message is not self._measured:
+            self._measured, self._size = message, len(encoded(message)) + self._overhead
+            self._kind = kind_of(message)
+        return Parcel(link, to, port, message, self._kind, self._size, self.simulation.time)
 
     def arrive(self, parcel: Parcel, receiver: SimulatedLink) -> None:
         """The parcel reached the one it was sent to, now."""

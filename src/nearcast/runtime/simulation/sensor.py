@@ -45,7 +45,8 @@ class SimulatedSensor(LocationSensor):
         if not self._exact:
             return super().position()
         # Asked for with every event that arrives: no more than is needed.
-        return self._plane.to_point(*self._motion.at(self._node))
+        x, y = self._motion.at(self._node)
+        return self._plane.to_point(x, y)
 
     def request(
         self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0

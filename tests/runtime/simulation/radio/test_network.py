@@ -135,7 +135,7 @@ def test_who_goes_takes_its_waiting_messages_along() -> None:
 
 def test_a_host_without_this_radio_neither_hears_nor_disturbs() -> None:
     street = Street(0.0, 50.0)
-    street.world.add("wired", lambda: [], [])
+    street.world.add("wired", list, [])
     street.send("a", None)
     street.after(1.0)
     assert street.outcomes() == [("a", None, "sent", 1)]

@@ -18,7 +18,7 @@ from nearcast.errors import InvalidInput, InvalidMap, InvalidPosition
 from nearcast.model.geometry import Point, checked_metres
 from nearcast.runtime.simulation.plane import Bounds, Plane
 from nearcast.runtime.simulation.streets.pieces import XY, Line, network
-from nearcast.runtime.simulation.streets.trees import Trees
+from nearcast.runtime.simulation.streets.search import Search
 
 DEFAULT_RADIUS: Final = 25.0
 """Metres (BYPASS 6.1.1)."""
@@ -65,12 +65,11 @@ class StreetStatistics:
     dropped_parts: int
     dropped_metres: float
     routes: int
-    trees_made: int
-    trees_held: int
+    searches: int
 
 
 class StreetGraph:
-    """The largest connected part of some streets.  Immutable but for what it remembers of shortest ways."""
+    """The largest connected part of some streets.  Immutable but for the desk on which ways are searched."""
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class StreetGraph:
         self.points = _distinct(points)
         self.attribution = attribution
         self._dropped_parts, self._dropped_metres = found.dropped_parts, found.dropped_metres
-        self._trees = Trees(found)
+        self._search = Search(found)
         self._pieces = [
             (index, piece) for index, edge in enumerate(found.edges) for piece in range(len(edge.geometry) - 1)
         ]
@@ -153,32 +152,24 @@ class StreetGraph:
         """The corners between two places on streets."""
         edges = self.edges
         first, last = edges[here.edge], edges[there.edge]
-        best, leave, enter = math.inf, -1, -1
-        if here.edge == there.edge:
-            best = abs(here.along - there.along)
-        for node, rest in ((last.start, there.along), (last.end, last.length - there.along)):
-            distance = self._trees.towards(node).distance
-            for exit_node, ahead in ((first.start, here.along), (first.end, first.length - here.along)):
-                length = ahead + distance[exit_node] + rest
-                if length < best:
-                    best, leave, enter = length, exit_node, node
-        if leave < 0:
+        way = self._search.way(
+            ((first.start, here.along), (first.end, first.length - here.along)),
+            ((last.start, there.along), (last.end, last.length - there.along)),
+            (there.x, there.y),
+        )
+        if here.edge == there.edge and abs(here.along - there.along) <= way.length:
             if here.piece <= there.piece:
                 return list(first.geometry[here.piece + 1 : there.piece + 1])
             return list(first.geometry[here.piece : there.piece : -1])
-        way = list(first.geometry[here.piece :: -1] if leave == first.start else first.geometry[here.piece + 1 :])
-        onward = self._trees.towards(enter).onward
-        node = leave
-        while node != enter:
-            edge = edges[onward[node]]
-            if edge.start == node:
-                way += edge.geometry
-                node = edge.end
-            else:
-                way += edge.geometry[::-1]
-                node = edge.start
-        way += last.geometry[: there.piece + 1] if enter == last.start else last.geometry[: there.piece : -1]
-        return way
+        node = way.leave
+        corners = list(first.geometry[here.piece :: -1] if node == first.start else first.geometry[here.piece + 1 :])
+        for number in way.edges:
+            edge = edges[number]
+            onwards = edge.start == node
+            corners += edge.geometry if onwards else edge.geometry[::-1]
+            node = edge.end if onwards else edge.start
+        corners += last.geometry[: there.piece + 1] if node == last.start else last.geometry[: there.piece : -1]
+        return corners
 
     def statistics(self) -> StreetStatistics:
         degree = [0] * len(self.nodes)
@@ -194,8 +185,7 @@ class StreetGraph:
             dropped_parts=self._dropped_parts,
             dropped_metres=self._dropped_metres,
             routes=self._routes,
-            trees_made=self._trees.made,
-            trees_held=len(self._trees),
+            searches=self._search.searches,
         )
 
 

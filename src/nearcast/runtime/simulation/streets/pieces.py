@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import rustworkx
 import shapely
 
 from nearcast.errors import InvalidMap
@@ -93,18 +92,25 @@ def _pieces(lines: Iterable[Line]) -> tuple[Floats, Int64s]:
     return np.round(corners * MILLIMETRE, 3), np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
 
 
+def _parts(corners: int, pieces: Int64s) -> Int64s:
+    """Of each corner, the number of its part, by the order of their first corners."""
+    least = np.arange(corners)
+    while True:
+        # Neighbours take the lower of their numbers, and then the number that this one has: a chain halves in every round.
+        before, lower = least, np.minimum(least[pieces[:, 0]], least[pieces[:, 1]])
+        least = before.copy()
+        np.minimum.at(least, pieces[:, 0], lower)
+        np.minimum.at(least, pieces[:, 1], lower)
+        least = least[least]
+        if np.array_equal(least, before):
+            return np.asarray(np.unique(least, return_inverse=True)[1], np.int64)
+
+
 def _largest_part(corners: Floats, pieces: Int64s) -> tuple[Int64s, int, float]:
     """The pieces of the part with most metres of street; how many parts there are; the metres of all others."""
-    graph = rustworkx.PyGraph()
-    graph.add_nodes_from(range(len(corners)))
-    graph.add_edges_from_no_data([(a, b) for a, b in pieces.tolist()])
-    part = np.zeros(len(corners), dtype=np.int64)
-    # The parts come as sets, in the order of their smallest corner: only membership is taken from them.
-    parts = sorted(rustworkx.connected_components(graph), key=min)
-    for index, members in enumerate(parts):
-        part[np.fromiter(members, np.int64, len(members))] = index
+    part = _parts(len(corners), pieces)
     metres = np.hypot(*(corners[pieces[:, 0]] - corners[pieces[:, 1]]).T)
-    total = np.bincount(part[pieces[:, 0]], weights=metres, minlength=len(parts))
+    total = np.bincount(part[pieces[:, 0]], weights=metres, minlength=int(part.max()) + 1)
     largest = int(np.argmax(total))
     streets = int(np.count_nonzero(total))  # a corner from which no piece goes out is no part
     return pieces[part[pieces[:, 0]] == largest], streets, float(np.delete(total, largest).sum())
