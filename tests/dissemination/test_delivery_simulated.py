@@ -25,7 +25,7 @@ from nearcast.runtime.host import Component, Host
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Accuracy, Cancellable
 from nearcast.runtime.simulation.cellular import CellularNetwork
-from nearcast.runtime.simulation.cellular_profile import BearerProfile, CellularProfile
+from nearcast.runtime.simulation.cellular_profile import BearerProfile, CellularProfile, Outage
 from nearcast.runtime.simulation.distributions import Constant, Uniform
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.network import Network
@@ -156,6 +156,19 @@ def test_over_two_ways_the_application_sees_an_event_once() -> None:
     assert [(row[3], row[4]) for row in town.rows["notifications"]] == [("wifi", "delivered"), ("cloud", "duplicate")]
 
 
+def test_copies_are_recognised_for_a_minute_and_then_forgotten() -> None:
+    town = Town([(0, 0)])
+    here = town.join(0, Subscription("news"))
+    event = Event("e1", "news", town.simulation.now(), publisher="c0")
+    inbox = here.events.inbox
+    for minutes, copies in ((0.0, 1), (0.9, 1), (0.05, 1), (2.1, 2)):
+        town.after(60 * minutes)
+        inbox.receive(event, "wifi", 1)
+        assert here.got == ["e1"] * copies
+        assert inbox.has("e1")
+    assert (inbox.statistics().delivered, inbox.statistics().duplicates) == (2, 2)
+
+
 def test_content_is_filtered_at_the_broker() -> None:
     town = Town([(0, 0), (50, 0)])
     here, near = town.join(0), town.join(1, Subscription("news", where="severity >= 3", area=Circle(125)))
@@ -200,6 +213,44 @@ def test_who_leaves_is_forgotten_at_once_and_who_fails_after_a_while() -> None:
     )  # the failed one is still sent to
     town.after(30.0)
     assert (town.broker_statistics().clients, town.broker_statistics().forgotten) == (1, 1)
+
+
+def test_a_client_that_the_broker_forgot_is_asked_and_hears_again() -> None:
+    bearer = BearerProfile(latency=Constant(0.1), bandwidth=None)
+    profile = CellularProfile(uplink=bearer, downlink=bearer, outages=(Outage(5.0, 60.0, frozenset({"c1"})),))
+    town = Town([(0, 0), (50, 0)], profile=profile)
+    here, near = town.join(0), town.join(1, NEAR, Subscription("sport", id="sport"))
+    town.after(55.0)
+    assert town.broker_statistics().forgotten >= 1
+    town.after(10.0)
+    here.publish("e1")
+    town.after(1.0)
+    assert near.got == ["e1"]
+
+
+def test_a_subscription_that_was_lost_is_made_good() -> None:
+    # Everything that c1 says in the first half second is lost, the subscription among it.
+    profile = CellularProfile(uplink=QUICK, downlink=QUICK, outages=(Outage(0.0, 0.5, frozenset({"c1"})),))
+    town = Town([(0, 0), (50, 0)], profile=profile)
+    here, near = town.join(0), town.join(1, NEAR)
+    town.after(5.0)
+    here.publish("e1")
+    town.after(1.0)
+    assert near.got == ["e1"]
+
+
+def test_an_unsubscription_that_was_lost_is_made_good_and_then_there_is_peace() -> None:
+    profile = CellularProfile(uplink=QUICK, downlink=QUICK, outages=(Outage(5.0, 6.0, frozenset({"c1"})),))
+    town = Town([(0, 0), (50, 0)], profile=profile)
+    here, near = town.join(0), town.join(1, NEAR, Subscription("sport", id="sport"))
+    town.after(5.5)
+    near.held[1].cancel()
+    town.after(10.0)
+    here.publish("e1", "sport")
+    town.after(20.0)
+    assert town.broker_statistics().notifications == 0
+    asked = [row for row in town.networks[0].traffic() if row.kind == "subscribe again" and row.direction == "sent"]
+    assert [row.messages for row in asked] == [1]
 
 
 def test_a_report_that_was_overtaken_does_not_bring_back_an_old_position() -> None:

@@ -47,10 +47,22 @@ class Report(Message, frozen=True, tag="context"):
     measured: int
     lat: float
     lon: float
+    subscriptions: int
+    """How many the client holds; so the broker notices that it lost, or never got, one of them."""
 
 
 class Goodbye(Message, frozen=True, tag="goodbye"):
     """The client leaves; the broker forgets it."""
+
+
+class SubscribeAgain(Message, frozen=True, tag="subscribe again"):
+    """The broker does not know what the client is subscribed to."""
+
+
+class AllSubscriptions(Message, frozen=True, tag="all subscriptions"):
+    """The answer: these, and no others."""
+
+    subscriptions: tuple[Subscribe, ...]
 
 
 class CloudClient(Carrier):
@@ -64,7 +76,7 @@ class CloudClient(Carrier):
         self._follower: LocationFollower
 
     def start(self, host: Host) -> None:
-        self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage)
+        self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, SubscribeAgain)
         self._follower = LocationFollower(host, self._moved)
 
     def stop(self) -> None:
@@ -74,13 +86,8 @@ class CloudClient(Carrier):
         self._endpoint.send(self._broker, message_of(event, local=local))
 
     def interested(self, interest: Interest) -> None:
-        subscription = interest.subscription
-        where = to_text(subscription.where) if subscription.where else None
-        self._endpoint.send(
-            self._broker,
-            Subscribe(subscription.id, subscription.topic, _radius(subscription), where, subscription.no_local),
-        )
-        self._interests[subscription.id] = interest
+        self._endpoint.send(self._broker, _message_of(interest.subscription))
+        self._interests[interest.subscription.id] = interest
         self._follower.follow(self._interests.values())
 
     def uninterested(self, subscription_id: str) -> None:
@@ -89,10 +96,15 @@ class CloudClient(Carrier):
         self._follower.follow(self._interests.values())
 
     def _moved(self, fix: Fix) -> None:
-        self._endpoint.send(self._broker, Report(fix.time, fix.position.lat, fix.position.lon))
+        position = fix.position
+        self._endpoint.send(self._broker, Report(fix.time, position.lat, position.lon, len(self._interests)))
 
-    def _receive(self, _sender: Address, message: EventMessage) -> None:
-        self.arrived(event_in(message), PATH, HOPS)
+    def _receive(self, _sender: Address, message: EventMessage | SubscribeAgain) -> None:
+        if isinstance(message, EventMessage):
+            self.arrived(event_in(message), PATH, HOPS)
+            return
+        held = tuple(_message_of(interest.subscription) for interest in self._interests.values())
+        self._endpoint.send(self._broker, AllSubscriptions(held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +125,7 @@ class CloudBroker(Component):
         self._forget_after: Final = forget_after
         self._heard: dict[Address, Instant] = {}
         self._measured: dict[Address, Instant] = {}
+        self._doubtful: set[Address] = set()
         self._events = self._notifications = self._forgotten = 0
         self._host: Host
         self._endpoint: Endpoint
@@ -122,7 +135,7 @@ class CloudBroker(Component):
         self._reports = host.observers.emitter("reports")
         self._subscriptions = host.observers.emitter("subscriptions")
         self._endpoint = host.link(self._interface).open(
-            PORT, self._receive, EventMessage, Subscribe, Unsubscribe, Report, Goodbye
+            PORT, self._receive, EventMessage, Subscribe, Unsubscribe, AllSubscriptions, Report, Goodbye
         )
         # Who fails says nothing: whoever has been silent for long is taken for gone (product.md: the session expires).
         host.timers.every(self._forget_after / 4, self._forget_silent)
@@ -143,7 +156,9 @@ class CloudBroker(Component):
             case Subscribe():
                 self._subscribe(sender, message)
             case Unsubscribe():
-                self._unsubscribe(sender, message)
+                self._unsubscribe(sender, message.id)
+            case AllSubscriptions():
+                self._replace(sender, message.subscriptions)
 
     def _publish(self, message: EventMessage) -> None:
         self._events += 1
@@ -156,7 +171,21 @@ class CloudBroker(Component):
             return
         self._measured[client] = report.measured
         self.matcher.move(client, report.lat, report.lon)
+        self._compare(client, report.subscriptions)
         self._reports(self._host.now(), client, report.lat, report.lon)
+
+    def _compare(self, client: Address, held: int) -> None:
+        """After an outage the broker may have forgotten a client, or a subscription may have been lost: then it asks.
+
+        Not at the first difference: a subscription that was just made, or ended, may be overtaken by a report.
+        """
+        if self.matcher.subscription_count(client) == held:
+            self._doubtful.discard(client)
+        elif client in self._doubtful:
+            self._doubtful.discard(client)
+            self._endpoint.send(client, SubscribeAgain())
+        else:
+            self._doubtful.add(client)
 
     def _subscribe(self, client: Address, message: Subscribe) -> None:
         area = None if message.radius is None else Circle(message.radius)
@@ -167,12 +196,25 @@ class CloudBroker(Component):
         self.matcher.subscribe(client, subscription)
         self._subscriptions(now, client, message.id, "subscribed", message.topic, message.radius)
 
-    def _unsubscribe(self, client: Address, message: Unsubscribe) -> None:
-        held = {subscription.id: subscription for subscription in self.matcher.subscriptions(client)}
-        if message.id in held:
-            self.matcher.unsubscribe(client, message.id)
-            topic, radius = held[message.id].topic, _radius(held[message.id])
-            self._subscriptions(self._host.now(), client, message.id, "unsubscribed", topic, radius)
+    def _unsubscribe(self, client: Address, subscription_id: str) -> None:
+        held = self._held(client).get(subscription_id)
+        if held is not None:
+            self.matcher.unsubscribe(client, subscription_id)
+            now = self._host.now()
+            self._subscriptions(now, client, subscription_id, "unsubscribed", held.topic, _radius(held))
+
+    def _replace(self, client: Address, subscriptions: tuple[Subscribe, ...]) -> None:
+        wanted, held = {message.id: message for message in subscriptions}, self._held(client)
+        for name in [name for name in held if name not in wanted]:
+            self._unsubscribe(client, name)
+        for name, message in wanted.items():
+            if name not in held:
+                self._subscribe(client, message)
+
+    def _held(self, client: Address) -> dict[str, Subscription]:
+        if client not in self.matcher:
+            return {}
+        return {subscription.id: subscription for subscription in self.matcher.subscriptions(client)}
 
     def _forget_silent(self) -> None:
         oldest = self._host.now() - round(self._forget_after * MICROSECONDS)
@@ -183,8 +225,14 @@ class CloudBroker(Component):
     def _forget(self, client: Address) -> None:
         self._heard.pop(client, None)
         self._measured.pop(client, None)
+        self._doubtful.discard(client)
         if client in self.matcher:
             self.matcher.remove_client(client)
+
+
+def _message_of(subscription: Subscription) -> Subscribe:
+    where = to_text(subscription.where) if subscription.where else None
+    return Subscribe(subscription.id, subscription.topic, _radius(subscription), where, subscription.no_local)
 
 
 def _radius(subscription: Subscription) -> float | None:

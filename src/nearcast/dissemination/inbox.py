@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +12,7 @@ from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import EVER
+from nearcast.model.time import EVER, MICROSECONDS, Instant
 from nearcast.model.topic import topic_matches
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
@@ -21,8 +20,9 @@ from nearcast.runtime.ports import Cancellable
 DELIVERED: Final = "delivered"
 DUPLICATE: Final = "duplicate"
 UNWANTED: Final = "unwanted"
-REMEMBERED: Final = 10_000
-"""Events whose copies are recognised; at ten events a second, a quarter of an hour."""
+REMEMBERED: Final = 60 * MICROSECONDS
+"""For so long at least, and twice as long at most, copies of an event are recognised: bounded by time, not by number, so that
+the memory of ten thousand clients is that of a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class Inbox:
         self._now: Final = host.clock.now
         self._name: Final = host.name
         self._position: Final = host.sensor.position if host.sensor else _nowhere
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._recent: set[str] = set()
+        self._older: set[str] = set()
+        self._turn: Instant = 0
         self._counts = {DELIVERED: 0, DUPLICATE: 0, UNWANTED: 0}
         self._notifications: Final = host.observers.emitter("notifications")
         # No table of the records: for whoever wants to know what a client wants, before any broker knows.
@@ -73,25 +75,27 @@ class Inbox:
 
     def has(self, event: str) -> bool:
         """Whether a copy of that event came before."""
-        return event in self._seen
+        return event in self._recent or event in self._older
 
     def receive(self, event: Event, path: str, hops: int) -> None:
         """A copy of an event has reached this host."""
-        outcome = self._judge(event)
-        self._counts[outcome] += 1
         now = self._now()
+        outcome = self._judge(event, now)
+        self._counts[outcome] += 1
         delay = now - event.published
         self._notifications(now, event.id, self._name, path, outcome, delay if delay > 0 else 0, hops)
 
     def statistics(self) -> InboxStatistics:
         return InboxStatistics(self._counts[DELIVERED], self._counts[DUPLICATE], self._counts[UNWANTED])
 
-    def _judge(self, event: Event) -> str:
-        if event.id in self._seen:
+    def _judge(self, event: Event, now: Instant) -> str:
+        if now >= self._turn:
+            # After a long silence, what was recent is too old as well.
+            self._older = self._recent if now < self._turn + REMEMBERED else set()
+            self._recent, self._turn = set(), now + REMEMBERED
+        if event.id in self._recent or event.id in self._older:
             return DUPLICATE
-        self._seen[event.id] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
+        self._recent.add(event.id)
         position, outcome = self._position(), UNWANTED
         for interest in tuple(self.interests.values()):  # who is notified may end an interest
             if wanted(interest.subscription, event, self._name, position):
