@@ -1,10 +1,14 @@
 """``nearcast simulate``: what people type, and what they see."""
 
+import contextlib
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,6 +58,8 @@ def test_the_scenario_is_shown_explained_and_reads_back(tmp_path: Path, capsys: 
     (tmp_path / "shown.toml").write_text(shown)
     assert main(["simulate", str(tmp_path / "shown.toml"), "--show"]) == 0
     assert capsys.readouterr().out == shown
+    assert main(["simulate", str(tmp_path / "shown.toml"), "--show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == tomllib.loads(shown)
 
 
 def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +67,29 @@ def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "city-10000" in capsys.readouterr().out
     assert main(["simulate", "--list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["lcn"] == "LCN 2016, Table I"
+
+
+def test_a_title_may_look_like_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "rnd-waypoint", *QUICK, "--set", "run.title='[/red] alert'"]) == 0
+    assert "[/red] alert" in capsys.readouterr().out
+
+
+def test_a_terminal_sees_how_far_it_is(tmp_path: Path) -> None:
+    """Only a terminal gets the bar, so only a terminal can show that it can be drawn, from before the start on."""
+    terminal, end = pty.openpty()
+    command = [str(COMMAND), "simulate", "rnd-waypoint", "--json", *QUICK]
+    with (tmp_path / "summary").open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=end, env=os.environ | {"TERM": "xterm"})
+    os.close(end)
+    said = b""
+    # A terminal whose other end is closed is not at its end, but an error.
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 4096):
+            said += part
+    os.close(terminal)
+    assert process.wait(timeout=60) == 0, said.decode()
+    assert b"0 of 3 s simulated" in said
+    assert json.loads((tmp_path / "summary").read_text())["simulated_seconds"] == 3.0
 
 
 @pytest.mark.parametrize(

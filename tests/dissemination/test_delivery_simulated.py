@@ -13,7 +13,7 @@ from nearcast.dissemination.broadcast import Broadcast
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
 from nearcast.dissemination.cloud import CloudBroker, CloudClient
 from nearcast.dissemination.publisher import LocationRequest
-from nearcast.errors import InvalidEvent, InvalidSubscription
+from nearcast.errors import InvalidEvent, InvalidSubscription, ObserverActed
 from nearcast.model.area import Box, Circle
 from nearcast.model.delivery import receivers
 from nearcast.model.event import Event
@@ -108,7 +108,7 @@ class Town:
         def build() -> list[Component]:
             carriers: list[Carrier] = []
             if self.by in ("cloud", "both"):
-                carriers.append(CloudClient("broker"))
+                carriers.append(CloudClient("broker", keep_alive=5.0))
             if self.by in ("broadcast", "both"):
                 carriers.append(Broadcast())
             return [CarriedEvents(carriers), *carriers, self.applications[name]]
@@ -228,6 +228,46 @@ def test_a_client_that_the_broker_forgot_is_asked_and_hears_again() -> None:
     assert near.got == ["e1"]
 
 
+def test_who_needs_no_position_and_says_nothing_is_not_forgotten() -> None:
+    town = Town([(0, 0), (50, 0)])
+    here, near = town.join(0), town.join(1)
+    near.held.append(near.events.subscribe(Subscription("news", id="news"), lambda event: near.got.append(event.id)))
+    town.after(200.0)
+    here.publish("e1")
+    town.after(1.0)
+    assert near.got == ["e1"]
+    alive = [row for row in town.networks[0].traffic() if row.kind == "alive" and row.direction == "sent"]
+    # One at the end of each period of 5 s; who has no subscription has nothing to tell.
+    assert [(row.host, row.messages) for row in alive] == [("c1", 40)]
+
+
+def test_a_subscription_without_a_place_is_made_good_too() -> None:
+    profile = CellularProfile(uplink=QUICK, downlink=QUICK, outages=(Outage(5.0, 60.0, frozenset({"c1"})),))
+    town = Town([(0, 0), (50, 0)], profile=profile)
+    here, near = town.join(0), town.join(1)
+    near.held.append(near.events.subscribe(Subscription("news", id="news"), lambda event: near.got.append(event.id)))
+    town.after(61.0)
+    assert town.broker_statistics().forgotten == 1
+    for second in range(12):  # it talks, but not of its subscriptions
+        near.publish(f"own {second}", "other")
+        town.after(1.0)
+    here.publish("e1")
+    town.after(1.0)
+    assert near.got == ["e1"]
+
+
+def test_the_records_tell_that_a_client_was_forgotten() -> None:
+    town = Town([(0, 0)])
+    town.join(0, NEAR)
+    town.after(5.5)
+    town.hosts[0].fail()
+    town.after(60.0)
+    assert town.broker_statistics().clients == 0
+    assert [row[3] for row in town.rows["subscriptions"]] == ["subscribed", "unsubscribed"]
+    assert town.rows["reports"][-1][1:] == ("c0", None, None)
+    assert town.rows["reports"][-1][0] == town.rows["subscriptions"][-1][0]
+
+
 def test_a_subscription_that_was_lost_is_made_good() -> None:
     # Everything that c1 says in the first half second is lost, the subscription among it.
     profile = CellularProfile(uplink=QUICK, downlink=QUICK, outages=(Outage(0.0, 0.5, frozenset({"c1"})),))
@@ -316,3 +356,20 @@ def test_the_sensor_is_asked_for_the_most_that_anyone_needs_and_no_longer_than_n
     slow.cancel()
     town.after(20.0)
     assert len(town.rows["reports"]) == 5
+
+
+@pytest.mark.parametrize("word", ["subscribe", "unsubscribe"])
+def test_observers_neither_subscribe_nor_unsubscribe(word: str) -> None:
+    town = Town([(0, 0)], by="broadcast")
+    here = town.join(0, NEAR)
+
+    def act(_now: int) -> None:
+        if word == "subscribe":
+            here.events.subscribe(NEAR, print)
+        else:
+            here.held[0].cancel()
+
+    town.simulation.watch(1.0, act)
+    with pytest.raises(ObserverActed, match=f"tried to {word}"):
+        town.after(2.0)
+    assert len(here.events.inbox.interests) == 1

@@ -203,7 +203,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert [path.name for path in tmp_path.iterdir()] == ["_unfinished"]
     with pytest.raises(InvalidRecord, match="was never finished"):
         read(tmp_path, "clients")
-    with pytest.raises(InvalidRecord, match="overwrite"):
+    with pytest.raises(InvalidRecord, match="holds an unfinished recording; choose another folder, or overwrite it"):
         RecordWriter(tmp_path)
     with RecordWriter(tmp_path, overwrite=True) as recording:
         recording.append("clients", 0, "bob", "joined")

@@ -5,7 +5,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from nearcast.model.time import MICROSECONDS
-from nearcast.runtime.legs import Leg
+from nearcast.runtime.legs import LONGEST, Leg
 
 PLACES = st.tuples(st.floats(-5_000, 5_000), st.floats(-5_000, 5_000))
 SPEEDS = st.floats(0.1, 50)
@@ -34,6 +34,13 @@ def test_a_leg_is_straight_and_even(
     share = (time - start) / (leg.until - start)
     expected = [a + share * (b - a) for a, b in zip(origin, target, strict=True)]
     assert leg.at(time) == pytest.approx(expected, abs=1e-6)
+
+
+def test_whoever_hardly_moves_arrives_long_after_all_is_over() -> None:
+    leg = Leg.between(0, (0.0, 0.0), (1_000.0, 0.0), 1e-300)
+    assert leg.until == LONGEST
+    assert leg.at(10**15)[0] == pytest.approx(1.0)
+    assert leg.end[0] == pytest.approx(1_000.0)
 
 
 def test_before_and_after_a_leg_its_node_stands_at_its_ends() -> None:

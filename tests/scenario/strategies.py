@@ -98,16 +98,17 @@ def real(bounds: Range[float]) -> st.SearchStrategy[float]:
 @st.composite
 def distributions(draw: st.DrawFn, bounds: Range[float]) -> Distribution:
     low = draw(real(bounds))
-    size = draw(st.floats(1e-3 * max(1.0, abs(low)), 1e6 * max(1.0, abs(low))))
+    size = draw(st.floats(1e-3 * max(1.0, abs(low)), 1e3 * max(1.0, abs(low))))
+    high = low + size if bounds.most is None else min(low + size, bounds.most)
     match draw(st.sampled_from(["constant", "uniform", "normal", "lognormal", "exponential"])):
         case "constant":
             return Constant(low)
         case "uniform":
-            return Uniform(low, low + size)
+            return Uniform(low, high)
         case "normal" if bounds.least is not None and draw(st.booleans()):
             return Normal(bounds.least + size, size, bounds.least)
         case "normal":
-            return Normal(low + size / 2, size, low, low + size)
+            return Normal((low + high) / 2, size, low, high) if high - low >= size / 2 else Constant(low)
         case "lognormal":
             return LogNormal(size, draw(st.floats(0.01, 3)), low)
         case _:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nearcast.errors import InvalidTrace
 from nearcast.model.area import Circle
 from nearcast.model.geometry import Point
-from nearcast.scenario.operations import COLUMNS, Operation, read_log, write_log
+from nearcast.scenario.operations import COLUMNS, LogWriter, Operation, read_log, write_log
 
 BOTH_FORMS = pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 
@@ -122,6 +122,13 @@ def test_all_mistakes_are_reported_at_once_but_not_thousands(tmp_path: Path) -> 
 def test_an_event_is_published_once(tmp_path: Path) -> None:
     path = log(tmp_path, "time,client,operation,id,topic\n2,a,publish,e,x\n1,b,publish,e,x\n")
     assert complaint(path) == "log.csv, line 2: event 'e' was published already, in line 3"
+
+
+def test_where_a_folder_is_no_log_is_begun(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").mkdir()
+    with pytest.raises(InvalidTrace, match="cannot be written: it is a folder"):
+        LogWriter(tmp_path / "log.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
 def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Numbers with units: what they mean, what is refused and how, and how they are written."""
 
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from nearcast.scenario.quantities import (
     DIMENSIONS,
     DURATION,
     LENGTH,
+    LONGEST,
     POWER,
     PROBABILITY,
     RATE,
@@ -98,6 +100,12 @@ def test_what_is_refused_says_what_is_needed(dimension: Dimension[Any], text: ob
     assert str(refused.value) == complaint
 
 
+def test_what_takes_longer_than_can_be_counted_is_refused() -> None:
+    assert DURATION.parse("1e12 s") == LONGEST
+    with pytest.raises(InvalidScenario, match=r"'1e10 h' is too long; at most 1e12 s is possible"):
+        DURATION.parse("1e10 h")
+
+
 def test_an_absurd_exponent_is_refused_at_once() -> None:
     with pytest.raises(InvalidScenario, match="unknown unit"):
         DURATION.parse("1e999999999 s")
@@ -132,7 +140,8 @@ def test_values_are_written_as_people_would(dimension: Dimension[Any], value: fl
 @given(data=st.data())
 def test_what_is_written_reads_as_the_same_value(dimension: Dimension[Any], data: st.DataObject) -> None:
     whole = isinstance(dimension.parse(dimension.example), int)
-    value = data.draw(st.integers(0, 10**15) if whole else st.floats(allow_nan=False, allow_infinity=False))
+    most = LONGEST if dimension is DURATION else sys.float_info.max
+    value = data.draw(st.integers(0, 10**15) if whole else st.floats(-most, most))
     assert dimension.parse(dimension.text(value)) == value
 
 

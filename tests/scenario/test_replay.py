@@ -119,6 +119,49 @@ def test_a_log_of_unknown_clients_is_refused(tmp_path: Path) -> None:
     assert str(refused.value) == "log.csv: there is no client 'ada' in this scenario; they are client-0 to client-1"
 
 
+def test_ids_of_a_log_are_not_given_to_other_events() -> None:
+    ids = EventIds()
+    assert ids.reserve("client-0/2")
+    assert not ids.reserve("client-0/2")
+    assert [ids.next("client-0") for _ in range(3)] == ["client-0/1", "client-0/3", "client-0/4"]
+
+
+def test_two_logs_with_the_same_event_are_refused(tmp_path: Path) -> None:
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("time,client,operation,id,topic\n0,client-0,publish,e,x\n")
+    logs = "".join(f"[[workload]]\nkind = 'log'\nfile = '{name}'\n" for name in ("one.csv", "two.csv"))
+    scenario = parse(logs, folder=tmp_path, changes={"clients.number": 2})
+    with pytest.raises(InvalidTrace, match=r"two\.csv: event 'e' is in another log"):
+        Workloads(
+            scenario,
+            clients=scenario.clients.names(),
+            random=RandomStreams(1),
+            plane=PLANE,
+            bounds=Bounds.around(100.0, 100.0),
+            points=(),
+            published=lambda event, kind: None,
+        )
+
+
+class Fickle(Component):
+    """Replaces a subscription, and cancels both."""
+
+    def start(self, host: Host) -> None:
+        service = host.component(EventService)  # type: ignore[type-abstract]
+        for held in [service.subscribe(Subscription(topic, id="s"), lambda event: None) for topic in ("a", "b")]:
+            held.cancel()
+
+
+def test_a_subscription_that_was_replaced_ends_once() -> None:
+    operations: list[Operation] = []
+    Recorded(("client-0",), lambda _name: [Fickle()], operations).join()
+    assert [(one.operation, one.topic) for one in operations] == [
+        ("subscribe", "a"),
+        ("subscribe", "b"),
+        ("unsubscribe", ""),
+    ]
+
+
 class Chatter(Component):
     """An application that does a bit of everything."""
 

@@ -104,6 +104,9 @@ ONE_MISTAKE = {
     " so that time would stand still; give a longer time",
     "[population.interruptions]\nshare = 0.5\n[population.failures]\nshare = 0.5": "population.failures.share:"
     " an interruption would bring back who has failed for good; set one of the shares to 0",
+    "[population]\nafter = '30 s'\njoin_within = '30 s'\n[population.interruptions]\nshare = 0.5\nafter = '59 s'": "population.interruptions.after: 59 s is before all have joined; at least 1 min is needed",
+    "[population]\njoin_within = '5 min'\n[population.failures]\nshare = 0.5": "population.failures.at:"
+    " some would fail before they have joined; give times from 5 min on",
     "[cellular]\noutages = [['6 min', '5 min']]": "cellular.outages: an outage from 360 s until 300 s"
     " ends before it starts",
     "[cellular]\noutages = [['26 min', '27 min']]": "cellular.outages: 26 min is not before the end of the run, 25 min",
@@ -248,6 +251,11 @@ def test_single_values_can_be_changed() -> None:
     text = "[[workload]]\nkind = 'RND'"
     changed = parse(text, changes={"clients.number": 5, "workload.1.rate": "2/s", "radio.range": "50 m"})
     assert changed == parse("[clients]\nnumber = 5\n[radio]\nrange = '50 m'\n[[workload]]\nkind = 'RND'\nrate = '2/s'")
+    assert parse("", changes={"workload.1.rate": "2/s"}) == parse("[[workload]]\nrate = '2/s'")
+    assert parse(text, changes={"workload[1].rate": "2/s"}) == parse(text, changes={"workload.1.rate": "2/s"})
+    assert complaints(text, **{"workload.rate": "2/s"}) == [
+        "game.toml: workload.rate: cannot be changed: there may be several; say which, such as workload[1]"
+    ]
     assert complaints(text, **{"workload.2.rate": "2/s"}) == [
         "game.toml: workload[2].rate: cannot be changed: there is no '2' in the file"
     ]

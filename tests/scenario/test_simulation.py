@@ -18,9 +18,10 @@ from nearcast.errors import InvalidRecord, ObserverActed
 from nearcast.model.geometry import distance_degrees
 from nearcast.records.content import content_hash
 from nearcast.records.reader import read as read_records
+from nearcast.records.summary import read_summary
 from nearcast.runtime.observers import Observers
 from nearcast.scenario.reading import examples, parse, read
-from nearcast.scenario.simulation import RunSummary, simulate
+from nearcast.scenario.simulation import RunSummary, headings, simulate
 
 COMMAND = Path(sys.executable).with_name("nearcast")
 SMALL: Mapping[str, Any] = {"clients.number": 40, "run.duration": "20 s"}
@@ -44,6 +45,7 @@ join_within = "5 s"
 share = "50 %"
 online = "exponential 10 s"
 offline = "exponential 5 s"
+after = "5 s"
 [[workload]]
 kind = "AR"
 radius = "200 m"
@@ -109,6 +111,11 @@ def test_the_summary_says_what_the_files_hold(recording: tuple[Path, RunSummary]
     for name, said in summary.tables.items():
         table = read_records(out, name)
         assert (table.num_rows, content_hash(table)) == (said["rows"], said["sha256"])
+
+
+def test_a_recording_says_of_which_run_it_is(recording: tuple[Path, RunSummary]) -> None:
+    out, summary = recording
+    assert read_summary(out).about == {"title": "A bit of everything", "scenario": summary.scenario, "seed": 3}
 
 
 def test_every_event_has_those_receivers_whose_area_of_interest_holds_its_place(
@@ -239,3 +246,10 @@ def test_every_example_runs(name: str) -> None:
         small |= {"world.side": "1300 m", "world.points": 20}
     summary = simulate(read(name, small), 1)
     assert summary.counts["events"] > 0
+
+
+@pytest.mark.parametrize(
+    ("vx", "vy", "degrees"), [(0.0, 1.0, 0.0), (1.0, 0.0, 90.0), (-1.0, 0.0, 270.0), (-1e-20, 1.0, 0.0)]
+)
+def test_headings_go_clockwise_from_north_and_end_before_360_degrees(vx: float, vy: float, degrees: float) -> None:
+    assert headings(np.array([vx]), np.array([vy])) == pytest.approx([degrees])

@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = app(given, prog_name="nearcast", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _complain(f"{error.format_message()} (nearcast --help says what there is)", error.exit_code)
+        context = getattr(error, "ctx", None)  # of the command that was called wrongly
+        command = context.command_path if context else "nearcast"
+        return _complain(f"{error.format_message()} (see {command} --help)", error.exit_code)
     except typer.Abort:
         status = INTERRUPTED
     except KeyboardInterrupt:

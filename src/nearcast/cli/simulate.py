@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,11 +50,14 @@ def simulate(
     if show:
         from nearcast.scenario.writing import to_toml
 
-        typer.echo(to_toml(wanted, explained=True), nl=False)
+        if as_json:
+            typer.echo(json.dumps(tomllib.loads(to_toml(wanted)), indent=2))
+        else:
+            typer.echo(to_toml(wanted, explained=True), nl=False)
         return
     from nearcast.scenario.simulation import simulate as run
 
-    with _progress_bar(wanted.run.title) as progress:
+    with _progress_bar(wanted.run.title, wanted.run.duration) as progress:
         summary = run(wanted, seed, out=out, overwrite=overwrite, log=log, progress=progress)
     if as_json:
         typer.echo(json.dumps(summary.to_json(), indent=2))
@@ -74,9 +78,10 @@ def _changes(texts: list[str]) -> dict[str, object]:
 
 
 @contextmanager
-def _progress_bar(title: str) -> Iterator[Callable[[float, float], None]]:
+def _progress_bar(title: str, seconds: float) -> Iterator[Callable[[float, float], None]]:
     """On stderr: how far it is, in simulated time, and how much faster than life."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -88,7 +93,7 @@ def _progress_bar(title: str) -> Iterator[Callable[[float, float], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
-        task = bar.add_task(title, total=None, speed="")
+        task = bar.add_task(escape(title), total=seconds, speed="")
 
         def progress(done: float, total: float) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
@@ -99,12 +104,13 @@ def _progress_bar(title: str) -> Iterator[Callable[[float, float], None]]:
 
 def _print(summary: "RunSummary") -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     speed = summary.speed["simulated_seconds_per_second"]
     console.print(
-        f"[bold]{summary.title}[/bold], seed {summary.seed}: {summary.simulated_seconds:g} s simulated, {speed:g} x real time"
+        f"[bold]{escape(summary.title)}[/bold], seed {summary.seed}: {summary.simulated_seconds:g} s simulated, {speed:,.1f} x real time"
     )
     counts = Table("count", "value")
     counts.columns[1].justify = "right"
@@ -116,4 +122,4 @@ def _print(summary: "RunSummary") -> None:
         tables.add_row(name, f"{table['rows']:,}", f"{table['sha256'][:16]}…")
     console.print(counts, tables)
     if summary.records:
-        console.print(f"recorded in {summary.records}")
+        console.print(f"recorded in {escape(summary.records)}")

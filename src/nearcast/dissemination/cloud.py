@@ -51,6 +51,13 @@ class Report(Message, frozen=True, tag="context"):
     """How many the client holds; so the broker notices that it lost, or never got, one of them."""
 
 
+class Alive(Message, frozen=True, tag="alive"):
+    """The client is still there: from one that did not report lately, because nobody needs its position that often."""
+
+    subscriptions: int
+    """As in ``Report``."""
+
+
 class Goodbye(Message, frozen=True, tag="goodbye"):
     """The client leaves; the broker forgets it."""
 
@@ -68,43 +75,55 @@ class AllSubscriptions(Message, frozen=True, tag="all subscriptions"):
 class CloudClient(Carrier):
     """The half that runs on every client."""
 
-    def __init__(self, broker: Address, interface: str = "cellular") -> None:
+    def __init__(self, broker: Address, interface: str = "cellular", keep_alive: float = 20.0) -> None:
+        """Who has subscribed says how much at least every two times ``keep_alive`` seconds; the broker must wait longer."""
         self._broker: Final = broker
         self._interface: Final = interface
+        self._keep_alive: Final = keep_alive
         self._interests: dict[str, Interest] = {}
+        self._told = False
         self._endpoint: Endpoint
         self._follower: LocationFollower
 
     def start(self, host: Host) -> None:
         self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, SubscribeAgain)
         self._follower = LocationFollower(host, self._moved)
+        host.timers.every(self._keep_alive, self._stay_known)
 
     def stop(self) -> None:
-        self._endpoint.send(self._broker, Goodbye())
+        self._say(Goodbye())
 
     def carry(self, event: Event, *, local: bool) -> None:
-        self._endpoint.send(self._broker, message_of(event, local=local))
+        self._say(message_of(event, local=local))
 
     def interested(self, interest: Interest) -> None:
-        self._endpoint.send(self._broker, _message_of(interest.subscription))
+        self._say(_message_of(interest.subscription))
         self._interests[interest.subscription.id] = interest
         self._follower.follow(self._interests.values())
 
     def uninterested(self, subscription_id: str) -> None:
         del self._interests[subscription_id]
-        self._endpoint.send(self._broker, Unsubscribe(subscription_id))
+        self._say(Unsubscribe(subscription_id))
         self._follower.follow(self._interests.values())
 
     def _moved(self, fix: Fix) -> None:
-        position = fix.position
-        self._endpoint.send(self._broker, Report(fix.time, position.lat, position.lon, len(self._interests)))
+        self._told, position = True, fix.position
+        self._say(Report(fix.time, position.lat, position.lon, len(self._interests)))
+
+    def _stay_known(self) -> None:
+        if self._interests and not self._told:
+            self._say(Alive(len(self._interests)))
+        self._told = False
+
+    def _say(self, message: Message) -> None:
+        self._endpoint.send(self._broker, message)
 
     def _receive(self, _sender: Address, message: EventMessage | SubscribeAgain) -> None:
         if isinstance(message, EventMessage):
             self.arrived(event_in(message), PATH, HOPS)
             return
         held = tuple(_message_of(interest.subscription) for interest in self._interests.values())
-        self._endpoint.send(self._broker, AllSubscriptions(held))
+        self._say(AllSubscriptions(held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +154,7 @@ class CloudBroker(Component):
         self._reports = host.observers.emitter("reports")
         self._subscriptions = host.observers.emitter("subscriptions")
         self._endpoint = host.link(self._interface).open(
-            PORT, self._receive, EventMessage, Subscribe, Unsubscribe, AllSubscriptions, Report, Goodbye
+            PORT, self._receive, EventMessage, Subscribe, Unsubscribe, AllSubscriptions, Report, Alive, Goodbye
         )
         # Who fails says nothing: whoever has been silent for long is taken for gone (product.md: the session expires).
         host.timers.every(self._forget_after / 4, self._forget_silent)
@@ -153,6 +172,8 @@ class CloudBroker(Component):
                 self._publish(message)
             case Report():
                 self._move(sender, message)
+            case Alive():
+                self._compare(sender, message.subscriptions)
             case Subscribe():
                 self._subscribe(sender, message)
             case Unsubscribe():
@@ -223,8 +244,12 @@ class CloudBroker(Component):
             self._forget(client)
 
     def _forget(self, client: Address) -> None:
+        # Whoever reads the records must learn that, from now on, nothing is known of the client.
+        for name in self._held(client):
+            self._unsubscribe(client, name)
+        if self._measured.pop(client, None) is not None:
+            self._reports(self._host.now(), client, None, None)
         self._heard.pop(client, None)
-        self._measured.pop(client, None)
         self._doubtful.discard(client)
         if client in self.matcher:
             self.matcher.remove_client(client)

@@ -60,12 +60,16 @@ class Inbox:
 
     def add(self, interest: Interest, cancelled: Callable[[str], None] | None = None) -> Cancellable:
         """Take an interest, in place of an earlier one of that id; ``cancelled(id)`` is called when it ends."""
+        if self._host.observers.watching:
+            self._host.observers.refuse("subscribe")
         self.interests[interest.subscription.id] = interest
         self._taken(self._host.name, interest.subscription.id, interest.subscription)
         return _Held(self, interest, cancelled)
 
     def end(self, interest: Interest) -> bool:
         """Give an interest up; false if it has ended already."""
+        if self._host.observers.watching:
+            self._host.observers.refuse("unsubscribe")
         name = interest.subscription.id
         if self.interests.get(name) is not interest:
             return False

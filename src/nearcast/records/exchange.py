@@ -8,7 +8,7 @@ from nearcast.records.column import Column, Kind, RecordTable, count, instant, m
 
 SUBSCRIPTIONS: Final = RecordTable(
     "subscriptions",
-    "A client subscribes or unsubscribes. Subscribing again under the same id replaces the earlier subscription.",
+    "A client subscribes or unsubscribes at the broker; by radio alone there is none. Subscribing again under the same id replaces the earlier subscription.",
     (
         instant("time", "when it takes effect"),
         name("client", "who subscribes"),
@@ -34,7 +34,7 @@ EVENTS: Final = RecordTable(
         Column(
             "receivers",
             Kind.TEXTS,
-            "the clients that should get it by physical truth, never its publisher; null: the truth is not known",
+            "the clients that should get it by physical truth: who is up, wants it, and is where it matters when it is published; never its publisher; null: the truth is not known",
             nullable=True,
         ),
     ),

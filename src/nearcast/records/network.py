@@ -8,7 +8,7 @@ from nearcast.records.column import RecordTable, count, instant, name
 
 _INTERFACE: Final = name("interface", "`cellular`, `wifi`")
 _KIND: Final = name(
-    "kind", "what the message is for: `event`, `notification`, `subscription`, `context`, `hello`, `plan`"
+    "kind", "what the message is for, such as `event` (on every hop), `subscription`, or `context` (a position report)"
 )
 
 MESSAGES: Final = RecordTable(
@@ -29,13 +29,16 @@ MESSAGES: Final = RecordTable(
 
 DROPS: Final = RecordTable(
     "drops",
-    "A host gave messages up before they went out, or after they came in.",
+    "Messages got lost: before they went out, on their way, or where nobody took them. `messages` has their rows too.",
     (
         instant("time", "when they were given up"),
         _INTERFACE,
         name("host", "whose interface it is"),
         _KIND,
-        name("reason", "why, as the network names it: `link down`, `receiver down`, `nobody listens`"),
+        name(
+            "reason",
+            "why, as the network names it, such as `receiver down`, `no coverage`, `transmission lost`, `queue full`",
+        ),
         count("messages", "how many"),
         count("bytes", "their size together"),
     ),
@@ -43,7 +46,7 @@ DROPS: Final = RecordTable(
 
 TRAFFIC: Final = RecordTable(
     "traffic",
-    "What an interface of a host carried in a time frame.",
+    "What an interface of a host carried in a time frame; that of the simulator is the whole run.",
     (
         instant("since", "start of the time frame"),
         instant("until", "its end, which is no longer part of it"),

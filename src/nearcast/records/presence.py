@@ -8,7 +8,7 @@ from nearcast.records.column import Column, Kind, RecordTable, instant, measure,
 
 POSITIONS: Final = RecordTable(
     "positions",
-    "A client's true position, sampled by the simulator. Physical truth: for recall, precision and maps, never for delivery.",
+    "A client's true position, sampled by the simulator, whether it is up or not. Physical truth: for recall, precision and maps, never for delivery.",
     (
         instant("time", "when the sample was taken"),
         name("client", "whose position it is"),

@@ -11,7 +11,7 @@ METRICS: Final = RecordTable(
     "A metric was sampled.",
     (
         instant("time", "when"),
-        name("metric", "which: `clients up`, `messages in flight`"),
+        name("metric", "which, such as `clients up`, `cellular messages in flight`"),
         Column("value", Kind.REAL, "its value at that instant"),
     ),
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from nearcast.errors import InvalidRecord, SetupError
 from nearcast.records.arrow import arrow_schema
 from nearcast.records.column import Kind, RecordTable
-from nearcast.records.summary import SUMMARY_FILE, UNFINISHED, TableSummary, read_summary, write_summary
+from nearcast.records.summary import SUMMARY_FILE, UNFINISHED, RecordingSummary, read_summary, write_summary
 from nearcast.records.tables import TABLES
 
 ROWS_IN_PART: Final = 256 * 65_536
@@ -19,7 +18,7 @@ ROWS_IN_PART: Final = 256 * 65_536
 
 
 def cannot_record(folder: Path, error: OSError) -> SetupError:
-    return SetupError(f"cannot record to {folder}: {error}; make room there, or choose another folder")
+    return SetupError(f"cannot record to {folder}: {error}; make room there, allow writing, or choose another folder")
 
 
 class TableFiles:
@@ -99,17 +98,18 @@ class RecordingFolder:
         if not recorded:
             raise InvalidRecord(f"{self.folder} holds other things than a recording; choose another folder")
         if not overwrite:
-            raise InvalidRecord(f"{self.folder} holds a recording already; choose another folder, or overwrite it")
+            what = "a recording already" if SUMMARY_FILE in recorded else "an unfinished recording"
+            raise InvalidRecord(f"{self.folder} holds {what}; choose another folder, or overwrite it")
         # An earlier recording that is complete stays until the new one is.
         shutil.rmtree(self._unfinished, ignore_errors=True)
 
     def open(self, table: RecordTable) -> TableFiles:
         return TableFiles(self._unfinished, table)
 
-    def publish(self, tables: Mapping[str, TableSummary]) -> None:
-        write_summary(self._unfinished, tables)
+    def publish(self, summary: RecordingSummary) -> None:
+        write_summary(self._unfinished, summary)
         self._remove_earlier()
-        for name in tables:
+        for name in summary.tables:
             (self._unfinished / name).rename(self.folder / name)
         (self._unfinished / SUMMARY_FILE).rename(self.folder / SUMMARY_FILE)
         self._unfinished.rmdir()

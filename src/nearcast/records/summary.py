@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -34,10 +33,12 @@ class RecordingSummary(msgspec.Struct, frozen=True):
 
     version: int
     tables: dict[str, TableSummary]
+    about: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    """What was recorded, as whoever recorded it says: of a run, its title, its scenario's digest and its seed."""
 
 
-def write_summary(folder: Path, tables: Mapping[str, TableSummary]) -> None:
-    text = msgspec.json.format(msgspec.json.encode(RecordingSummary(VERSION, dict(tables))), indent=2)
+def write_summary(folder: Path, summary: RecordingSummary) -> None:
+    text = msgspec.json.format(msgspec.json.encode(summary), indent=2)
     (folder / SUMMARY_FILE).write_bytes(text + b"\n")
 
 

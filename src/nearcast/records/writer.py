@@ -15,8 +15,8 @@ from nearcast.records.column import RecordTable
 from nearcast.records.content import ContentHash, Recutter
 from nearcast.records.conversion import from_columns, from_rows
 from nearcast.records.storage import RecordingFolder, TableFiles, cannot_record
-from nearcast.records.summary import TableSummary
-from nearcast.records.tables import TABLES, table
+from nearcast.records.summary import RecordingSummary, TableSummary
+from nearcast.records.tables import TABLES, VERSION, table
 
 ROWS_AS_VALUES: Final = 4_096
 """So many rows wait as Python values, which take ten times the room that they take in Arrow."""
@@ -105,12 +105,19 @@ class RecordWriter:
     As a context manager it closes the recording at the end, or abandons it if the block fails.  Until it is closed
     nothing in the folder looks like a recording; one that is abandoned leaves nothing behind.  A folder that holds
     something already is refused; ``overwrite`` replaces an earlier recording, which stays until the new one is
-    complete, and never touches anything else.
+    complete, and never touches anything else.  ``about`` says what is recorded; it is kept beside the tables.
 
     Rows are checked when they leave the buffer, some thousands at a time; a bad one abandons the whole recording.
     """
 
-    def __init__(self, folder: Path | str | None, *, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path | str | None,
+        *,
+        overwrite: bool = False,
+        about: Mapping[str, str | int | float] | None = None,
+    ) -> None:
+        self._about = about or {}
         self._state = "open"
         self._buffers: dict[str, _Buffer] = {}
         self._folder = None if folder is None else RecordingFolder(Path(folder), overwrite=overwrite)
@@ -147,7 +154,8 @@ class RecordWriter:
             for buffer in self._buffers.values():
                 buffer.finish()
             if self._folder is not None:
-                self._folder.publish({name: buffer.summary() for name, buffer in self._buffers.items()})
+                tables = {name: buffer.summary() for name, buffer in self._buffers.items()}
+                self._folder.publish(RecordingSummary(VERSION, tables, dict(self._about)))
         self._end("closed")
 
     def abandon(self) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from nearcast.model.time import MICROSECONDS, Instant
+
+LONGEST: Final = 1e18
+"""Microseconds of a walk, thirty thousand years: whoever is slower than that does not arrive."""
 
 
 class Leg(NamedTuple):
@@ -28,7 +31,7 @@ class Leg(NamedTuple):
         """
         dx, dy = target[0] - origin[0], target[1] - origin[1]
         length = (dx * dx + dy * dy) ** 0.5
-        microseconds = math.ceil(length / speed * MICROSECONDS) or 1
+        microseconds = math.ceil(min(length / speed * MICROSECONDS, LONGEST)) or 1
         seconds = microseconds / MICROSECONDS
         return cls(start, start + microseconds, *origin, dx / seconds, dy / seconds)
 

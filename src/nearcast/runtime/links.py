@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from nearcast.errors import InvalidInput
 from nearcast.runtime.messages import Codec, Message
+from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Address, Endpoint, Link, Receive, Sending
 
 SENT: Final = "sent"
@@ -62,8 +63,9 @@ class OpenPort(Endpoint):
 class PortedLink(Link):
     """One host's interface, with its open ports and its books; it outlives failures of the host, its ports do not."""
 
-    def __init__(self, interface: str, host: str, *, local: bool) -> None:
+    def __init__(self, interface: str, host: str, observers: Observers, *, local: bool) -> None:
         self.interface = interface
+        self.observers: Final = observers
         self.local = local
         self.host: Final = host
         self.up = False
@@ -82,6 +84,8 @@ class PortedLink(Link):
             self.post(address, port, message)
 
     def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
+        if self.observers.watching:
+            self.observers.refuse("open a port")
         if not 0 <= port <= 255:
             raise InvalidInput(f"port {port} is outside 0 to 255")
         if not kinds:
@@ -93,6 +97,8 @@ class PortedLink(Link):
         return endpoint
 
     def close(self, endpoint: OpenPort) -> None:
+        if self.observers.watching:
+            self.observers.refuse("close a port")
         if self.open_ports.get(endpoint.port) is endpoint:
             del self.open_ports[endpoint.port]
 

@@ -98,7 +98,8 @@ class Assembly:
         def build() -> list[Component]:
             carriers: list[Carrier] = []
             if self.cellular is not None:
-                carriers.append(CloudClient(BROKER))
+                # Silent for two thirds of the time at most: the broker never takes who is up and connected for gone.
+                carriers.append(CloudClient(BROKER, keep_alive=self._scenario.delivery.forget_after / 3))
             if self.radio is not None:
                 carriers.append(Broadcast())
             service: EventService = CarriedEvents(carriers)

@@ -13,7 +13,7 @@ from nearcast.scenario.quantities import ANGLE, DURATION, PROBABILITY, SPEED
 from nearcast.scenario.spreads import Spread
 from nearcast.scenario.tables import Section, Varieties
 
-_SPEED: Final = Spread(SPEED, Range(above=0.0))
+_SPEED: Final = Spread(SPEED, Range(above=0.0, most=10_000.0))
 _PACE: Final = Quantity(SPEED, Range(above=0.0, most=10_000.0))
 _PAUSE: Final = Spread(DURATION, Range(least=0.0))
 _STATIONARY: Final = "start as if everybody had been on the way for ever, instead of with a pause at a target"

@@ -9,7 +9,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -114,14 +114,12 @@ _PARTS: Final = {
     "unsubscribe": _COMMON,
 }
 COLUMNS: Final = Operation.__struct_fields__
-_payloads: Final[dict[int, bytes]] = {}
 
 
+@lru_cache(maxsize=64)
 def payload(size: int) -> bytes:
-    """So many bytes; always the same object, because thousands of events are alike but for their id and place."""
-    if size not in _payloads:
-        _payloads[size] = bytes(size)
-    return _payloads[size]
+    """So many bytes; the same object again and again, because thousands of events are alike but for their id and place."""
+    return bytes(size)
 
 
 def read_log(path: Path) -> tuple[Operation, ...]:
@@ -138,7 +136,7 @@ def read_log(path: Path) -> tuple[Operation, ...]:
     for line, row in rows:
         try:
             operations.append((line, row()))
-        except (InvalidInput, msgspec.ValidationError, msgspec.DecodeError) as error:
+        except (InvalidInput, msgspec.ValidationError, msgspec.DecodeError, RecursionError) as error:
             complaints.append(f"{path.name}, line {line}: {error}")
     operations.sort(key=lambda numbered: numbered[1].time)
     complaints += [f"{path.name}, line {line}: {complaint}" for line, complaint in _inconsistencies(operations)]
@@ -164,6 +162,8 @@ class LogWriter:
         self._path: Final = path
         self._part: Final = path.with_name(f"{path.name}.part")
         _, head, self._line = _form(path)
+        if path.is_dir():
+            raise InvalidTrace(f"{path}: cannot be written: it is a folder")
         try:
             self._file: Final = self._part.open("w", encoding="utf-8", newline="")
         except OSError as error:

@@ -79,6 +79,18 @@ class Everybody(Population):
                 ("failures.share", "interruptions.share"),
                 "an interruption would bring back who has failed for good; set one of the shares to 0",
             )
+        # Who is not there yet cannot go, and must not "come back" before its time.
+        joined = self.after + self.join_within
+        if self.interruptions.share and self.interruptions.after < joined:
+            yield Contradiction(
+                ("interruptions.after", "after", "join_within"),
+                f"{DURATION.text(self.interruptions.after)} is before all have joined; at least {DURATION.text(joined)} is needed",
+            )
+        if self.failures.share and self.failures.at.least < joined:
+            yield Contradiction(
+                ("failures.at", "after", "join_within"),
+                f"some would fail before they have joined; give times from {DURATION.text(joined)} on",
+            )
 
     def schedule(self) -> Schedule:
         joining = JoinWithin(self.join_within, self.after)

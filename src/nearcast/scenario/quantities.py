@@ -18,6 +18,9 @@ from nearcast.errors import InvalidScenario
 
 N = TypeVar("N", int, float)
 
+LONGEST: Final = 10**12
+"""Seconds: thirty thousand years."""
+
 # The exponent is short: nobody means 1e999999999, which would take for ever to compute.
 _QUANTITY: Final = re.compile(r"\s*([+-]?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?)\s*(\D.*?)?\s*")
 
@@ -120,6 +123,13 @@ def _real(text: str, value: Fraction) -> float:
         raise InvalidScenario(f"{text!r} is too large") from None
 
 
+def _seconds(text: str, value: Fraction) -> float:
+    # Kernels count microseconds in 64 bits.
+    if abs(value) > LONGEST:
+        raise InvalidScenario(f"{text!r} is too long; at most 1e12 s is possible")
+    return float(value)
+
+
 def _whole(text: str, value: Fraction) -> int:
     if value.denominator != 1:
         raise InvalidScenario(f"{text!r} is not a whole number of the smallest unit")
@@ -131,7 +141,7 @@ def _units(**units: str) -> Mapping[str, Fraction]:
 
 
 DURATION: Final = Dimension(
-    "duration", "10 min", _units(s="1", us="1e-6", ms="1e-3", min="60", h="3600", d="86400"), _real
+    "duration", "10 min", _units(s="1", us="1e-6", ms="1e-3", min="60", h="3600", d="86400"), _seconds
 )
 LENGTH: Final = Dimension("length", "125 m", _units(m="1", cm="1e-2", km="1000", mi="1609.344"), _real)
 SPEED: Final = Dimension(

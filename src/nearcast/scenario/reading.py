@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -47,11 +49,12 @@ def parse(
     """Read the text of a scenario file; ``folder`` is where the files lie that it names."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidScenario(f"{name}: this is not TOML: {error}") from None
     problems = Problems()
     for key, value in changes.items():
-        _change(document, tuple(key.split(".")), value, problems)
+        # As complaints and documents write it, too: workload[2].rate
+        _change(document, tuple(re.sub(r"\[(\d+)\]", r".\1", key).split(".")), value, problems)
     scenario = Table(Scenario).read_at((), document, problems, Scenario())
     scenario = _located(scenario, folder, (), problems)
     problems.raise_all(name)
@@ -68,18 +71,20 @@ def value_of(text: str) -> Toml:
 
 def _change(table: Any, key: Key, value: Toml, problems: Problems) -> None:
     """Set one value; ``workload.2.rate`` is that of the second workload."""
-    for part in key[:-1]:
-        if isinstance(table, list) and part.isdigit() and 0 < int(part) <= len(table):
+    for part, following in pairwise(key):
+        if isinstance(table, list) and part.isdecimal() and 0 < int(part) <= len(table):
             table = table[int(part) - 1]
         elif isinstance(table, dict):
-            table = table.setdefault(part, {})
+            # A list that the file does not have begins as its default does: with one entry.
+            table = table.setdefault(part, [{}] if following.isdecimal() else {})
         else:
             problems.add(key, f"cannot be changed: there is no {part!r} in the file")
             return
     if isinstance(table, dict):
         table[key[-1]] = value
     else:
-        problems.add(key, "cannot be changed: this is no table")
+        several = f"there may be several; say which, such as {key[0]}[1]"
+        problems.add(key, f"cannot be changed: {several if isinstance(table, list) else 'this is no table'}")
 
 
 def _located(section: S, folder: Path, key: Key, problems: Problems) -> S:

@@ -121,6 +121,7 @@ class LoggedService(EventService):
         self._service: Final = service
         self._start: Final = run_start
         self._log: Final = log
+        self._held: Final[dict[str, _Logged]] = {}
         self._host: Host
 
     def start(self, host: Host) -> None:
@@ -166,10 +167,15 @@ class LoggedService(EventService):
                 where=to_text(subscription.where) if subscription.where else "",
             )
         )
-        return _Logged(self, subscription.id, self._service.subscribe(subscription, notify, request))
+        held = _Logged(self, subscription.id, self._service.subscribe(subscription, notify, request))
+        self._held[subscription.id] = held
+        return held
 
-    def unsubscribed(self, subscription: str) -> None:
-        self._log(Operation(self._seconds(), self._host.name, "unsubscribe", subscription))
+    def unsubscribed(self, held: _Logged) -> None:
+        # One that another of the same id has replaced ended then, and nothing ends now.
+        if self._held.get(held.subscription) is held:
+            del self._held[held.subscription]
+            self._log(Operation(self._seconds(), self._host.name, "unsubscribe", held.subscription))
 
     def _seconds(self) -> float:
         return (self._host.now() - self._start) / MICROSECONDS
@@ -183,7 +189,7 @@ class _Logged(Cancellable):
 
     def cancel(self) -> None:
         if self.held is not None:
-            self.service.unsubscribed(self.subscription)
+            self.service.unsubscribed(self)
             self.held.cancel()
             self.held = None
 

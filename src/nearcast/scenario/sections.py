@@ -172,9 +172,11 @@ class Radio(Section):
         Optional(_BANDWIDTH), None, "of messages to one receiver; the fastest of the standard if not given"
     )
     rts: bool = entry(Flag(), True, "whether messages to one receiver are announced (RTS/CTS)")
-    retries: int = entry(Count(Range(least=1)), 7, "how often a message to one receiver is tried")
-    queue: int = entry(Count(Range(least=1)), 500, "how many messages may wait on a phone")
-    lifetime: float = entry(_SPAN, "500 ms", "a message that has waited longer is dropped")
+    retries: int = entry(Count(Range(least=1, most=1_000)), 7, "how often a message to one receiver is tried")
+    queue: int = entry(Count(Range(least=1, most=1_000_000)), 500, "how many messages may wait on a phone")
+    lifetime: float = entry(
+        Quantity(DURATION, Range(least=1e-3, most=3_600.0)), "500 ms", "a message that has waited longer is dropped"
+    )
 
     def contradictions(self) -> Iterator[Contradiction]:
         if self.range > self.interference:

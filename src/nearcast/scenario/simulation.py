@@ -21,6 +21,7 @@ from nearcast.records.writer import RecordWriter
 from nearcast.runtime.links import SENT
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.simulation.motion import positions
+from nearcast.runtime.simulation.plane import Floats
 from nearcast.scenario.assembly import BROKER, Assembly
 from nearcast.scenario.operations import LogWriter
 from nearcast.scenario.schema import Scenario
@@ -69,10 +70,12 @@ def simulate(
 ) -> RunSummary:
     """Run the scenario; record to ``out``, or only count and hash.
 
-    ``log`` is where to write what applications do, as a log of operations that can be replayed.  ``observers`` may bring analyzers and metrics; they see all that happens and change nothing.
+    ``log`` is where to write what applications do, as a log of operations that can be replayed.  ``observers`` may bring
+    analyzers and metrics; they see all that happens and change nothing.
     """
     observers = observers or Observers()
-    with RecordWriter(out, overwrite=overwrite) as writer, ExitStack() as stack:
+    about: dict[str, str | int | float] = {"title": scenario.run.title, "scenario": digest(scenario), "seed": seed}
+    with RecordWriter(out, overwrite=overwrite, about=about) as writer, ExitStack() as stack:
         operations = None if log is None else stack.enter_context(LogWriter(log))
         run = RecordedRun(scenario, seed, observers, writer, operations)
         started = time.perf_counter()
@@ -111,6 +114,12 @@ def rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
+
+
+def headings(vx: Floats, vy: Floats) -> Floats:
+    """Degrees clockwise from north, below 360 (``Leg.course``, for arrays)."""
+    degrees = np.degrees(np.arctan2(vx, vy)) % 360.0
+    return np.where(degrees < 360.0, degrees, 0.0)  # -1e-20 % 360.0 is 360.0
 
 
 class RecordedRun:
@@ -213,7 +222,7 @@ class RecordedRun:
         moving = now < legs["until"]
         vx, vy = np.where(moving, legs["vx"], 0.0), np.where(moving, legs["vy"], 0.0)
         speed = np.hypot(vx, vy)
-        heading = np.ma.masked_array(np.degrees(np.arctan2(vx, vy)) % 360.0, mask=speed == 0.0)
+        heading = np.ma.masked_array(headings(vx, vy), mask=speed == 0.0)
         times = np.full(count, now)
         columns = {"time": times, "client": self._names, "lat": lat, "lon": lon, "speed": speed, "heading": heading}
         self._writer.append_columns("positions", columns)

@@ -96,7 +96,7 @@ class Spread(Kind[Distribution]):
 
     def _check(self, made: Distribution, written: str) -> None:
         text = self.dimension.text
-        if isinstance(made, Uniform):
+        if isinstance(made, (Uniform, Normal)):
             self.range.check(made.high, written, text)
         try:
             self.range.check(made.least, written, text)

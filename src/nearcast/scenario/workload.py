@@ -35,10 +35,21 @@ class EventIds:
 
     def __init__(self) -> None:
         self._given: Final[Counter[str]] = Counter()
+        self._reserved: Final[set[str]] = set()
+
+    def reserve(self, name: str) -> bool:
+        """Keep an id for who brings it along, as a log of an earlier run does; false if somebody did already."""
+        if name in self._reserved:
+            return False
+        self._reserved.add(name)
+        return True
 
     def next(self, client: str) -> str:
-        self._given[client] += 1
-        return f"{client}/{self._given[client]}"
+        while True:
+            self._given[client] += 1
+            name = f"{client}/{self._given[client]}"
+            if name not in self._reserved:
+                return name
 
 
 def event_service(host: Host) -> EventService:

@@ -86,6 +86,8 @@ class Workloads:
             if operation.client not in by_client:
                 near = guess(operation.client, self._clients) or f"; they are {self._clients[0]} to {self._clients[-1]}"
                 raise InvalidTrace(f"{log.name}: there is no client {operation.client!r} in this scenario{near}")
+            if operation.operation == "publish" and operation.id and not self._ids.reserve(operation.id):
+                raise InvalidTrace(f"{log.name}: event {operation.id!r} is in another log of this scenario too")
             by_client[operation.client].append(operation)
 
         def make(client: str) -> Component:

@@ -181,6 +181,19 @@ def test_impossible_delays_are_refused(seconds: float) -> None:
     in_virtual_time(story)
 
 
+def test_observers_may_not_cancel_timers() -> None:
+    async def story(loop: VirtualLoop) -> None:
+        bench = Bench(loop)
+        timer = bench.timers.after(1.0, bench.note())
+        bench.observers.measure("curious", lambda: float(timer.cancel() is None))
+        with pytest.raises(ObserverActed, match="cancel a timer"):
+            bench.observers.sample()
+        assert bench.timers.statistics().waiting == 1
+        timer.cancel()
+
+    in_virtual_time(story)
+
+
 def test_observers_may_not_set_timers() -> None:
     async def story(loop: VirtualLoop) -> None:
         bench = Bench(loop)

@@ -89,6 +89,7 @@ def test_the_same_stream_gives_the_same_samples() -> None:
         (lambda: Normal(0.0, 1.0, high=-40.0), "lies between"),
         (lambda: LogNormal(0.0, 1.0), "median must be positive"),
         (lambda: LogNormal(1.0, -1.0), "sigma must be positive"),
+        (lambda: LogNormal(1.0, 1_000.0), "give less"),
         (lambda: Exponential(0.0), "scale must be positive"),
         (lambda: Exponential(1.0, offset=math.inf), "finite"),
     ],

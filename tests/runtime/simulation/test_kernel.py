@@ -279,3 +279,17 @@ def test_an_analyzer_or_a_metric_may_not_act() -> None:
     with pytest.raises(ObserverActed):
         observers.sample()
     assert simulation.statistics().waiting == 0
+
+
+def test_who_watches_may_not_let_time_pass_and_so_open_the_door() -> None:
+    simulation = Simulation(1)
+    simulation.watch(1.0, lambda _: simulation.run(5 * MICROSECONDS))
+    with pytest.raises(ObserverActed, match="let time pass"):
+        simulation.run(2 * MICROSECONDS)
+
+
+def test_what_happens_may_not_let_time_pass() -> None:
+    simulation = Simulation(1)
+    simulation.at(1, lambda _: simulation.run(5))
+    with pytest.raises(InvalidInput, match="runs already"):
+        simulation.run(10)

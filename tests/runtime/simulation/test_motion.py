@@ -101,6 +101,17 @@ def test_when_a_life_ends_its_node_stands_where_it_ended() -> None:
     assert simulation.statistics().waiting == 0
 
 
+def test_a_pause_longer_than_kernels_can_count_is_for_ever() -> None:
+    def model(random: Random, start: Instant) -> Iterator[Leg]:
+        yield Leg(start, start + 10**30, 3.0, 4.0)
+
+    simulation = Simulation(1)
+    motion = Motion(simulation, 1)
+    motion.move(0, model, Random(1))
+    simulation.run(10**12)
+    assert (motion.at(0), int(motion.table["until"][0])) == ((3.0, 4.0), FOREVER)
+
+
 def test_who_is_put_somewhere_stays_there() -> None:
     simulation = Simulation(1)
     motion = Motion(simulation, 1)

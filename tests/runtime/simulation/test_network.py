@@ -1,5 +1,7 @@
 """What all networks share, seen through the plainest of them."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -274,3 +276,17 @@ def test_a_reply_from_within_a_callback_is_sent_at_that_instant() -> None:
     rig.run(5)
     assert rig.got == [("ada", "bob", Bye())]
     assert [row[:2] for row in rig.messages if row[3] == "bye"] == [(MICROSECONDS, 2 * MICROSECONDS)]
+
+
+@pytest.mark.parametrize("word", ["open", "close"])
+def test_observers_do_not_open_and_close_ports(word: str) -> None:
+    rig = Rig()
+    ada = rig.open("ada")
+    act: Callable[[], object] = ada.close if word == "close" else partial(rig.open, "ada", 7)
+
+    def look(_now: int) -> None:
+        act()
+
+    rig.simulation.watch(1.0, look)
+    with pytest.raises(ObserverActed, match=f"{word} a port"):
+        rig.run()

@@ -249,3 +249,11 @@ def test_an_endless_schedule_does_not_keep_a_run_from_ending() -> None:
 def test_nonsense_is_refused(make: type, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint):
         make()
+
+
+def test_a_rush_on_a_full_house_takes_no_time() -> None:
+    # A thousand million are turned away before the first of two goes.
+    changes = Arrivals(1e6, Constant(1_000.0))(Random(1), 0, 2)
+    first = [next(changes) for _ in range(4)]
+    assert [change.action for change in first] == [Action.JOIN, Action.JOIN, Action.LEAVE, Action.JOIN]
+    assert first[2].time == first[0].time + 1_000 * MICROSECONDS

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.errors import InvalidTime
+from nearcast.errors import InvalidTime, ObserverActed
 from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.ports import Cancellable
 from nearcast.runtime.simulation.kernel import Simulation
@@ -146,3 +146,11 @@ def test_a_period_is_at_least_a_microsecond_so_that_time_goes_on() -> None:
     watch.timers.every(1e-9, watch.note)
     watch.run(5e-6)
     assert len(watch.fired) == 4
+
+
+def test_observers_do_not_cancel() -> None:
+    watch = Watch()
+    timer = watch.timers.every(1.0, watch.note)
+    watch.simulation.watch(2.0, lambda _: timer.cancel())
+    with pytest.raises(ObserverActed, match="cancel a timer"):
+        watch.simulation.run(5 * MICROSECONDS)

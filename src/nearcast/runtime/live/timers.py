@@ -25,16 +25,29 @@ class TimersStatistics:
 
 
 class _Timer(Cancellable):
-    __slots__ = ("callback", "due", "handle", "period", "waiting")
+    __slots__ = ("callback", "due", "handle", "observers", "period", "waiting")
 
-    def __init__(self, waiting: dict[_Timer, None], callback: Callable[[], None], due: Instant, length: int) -> None:
+    def __init__(
+        self,
+        waiting: dict[_Timer, None],
+        observers: Observers,
+        callback: Callable[[], None],
+        due: Instant,
+        length: int,
+    ) -> None:
         self.waiting = waiting
+        self.observers = observers
         self.callback = callback
         self.due = due
         self.period = length
         self.handle: asyncio.Handle | None = None
 
     def cancel(self) -> None:
+        if self.observers.watching:
+            self.observers.refuse("cancel a timer")
+        self.end()
+
+    def end(self) -> None:
         self.waiting.pop(self, None)
         if self.handle is not None:
             self.handle.cancel()
@@ -64,7 +77,7 @@ class LiveTimers(Timers):
         """The host has left or failed: no callback comes any more, whoever still asks for one."""
         self._ended = True
         for timer in list(self._waiting):
-            timer.cancel()
+            timer.end()
 
     def statistics(self) -> TimersStatistics:
         return TimersStatistics(len(self._waiting), self._fired, self._skipped)
@@ -72,7 +85,7 @@ class LiveTimers(Timers):
     def _set(self, wait: int, length: int, callback: Callable[[], None]) -> Cancellable:
         if self._observers.watching:
             self._observers.refuse("schedule something")
-        timer = _Timer(self._waiting, callback, self._clock.now() + wait, length)
+        timer = _Timer(self._waiting, self._observers, callback, self._clock.now() + wait, length)
         if not self._ended:
             self._waiting[timer] = None
             self._arm(timer)

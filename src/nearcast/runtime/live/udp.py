@@ -142,7 +142,7 @@ class UdpLink(PortedLink):
     """One host's interface to a UDP network."""
 
     def __init__(self, network: UdpNetwork, station: Station) -> None:
-        super().__init__(network.interface, station.host, local=True)
+        super().__init__(network.interface, station.host, station.observers, local=True)
         self.network: Final = network
         self.address = address_text((network.address, network.port))
         self._station: Final = station

@@ -18,13 +18,13 @@ from random import Random
 from typing import Final
 
 from nearcast.model.time import Instant
-from nearcast.runtime.links import NOBODY_LISTENS, QUEUE_FULL, RECEIVED, RECEIVER_DOWN, SENT, UNKNOWN_RECEIVER
+from nearcast.runtime.links import QUEUE_FULL, RECEIVED, SENT, UNKNOWN_RECEIVER
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Sending
 from nearcast.runtime.simulation.cellular_outages import Coverage, coverage_of
 from nearcast.runtime.simulation.cellular_profile import BYPASS, BearerProfile, CellularProfile
 from nearcast.runtime.simulation.kernel import Simulation
-from nearcast.runtime.simulation.network import Network, Parcel, SimulatedLink
+from nearcast.runtime.simulation.network import Network, Parcel, SimulatedLink, why_unheard
 
 # Why a parcel never arrived, beside the reasons that all networks share.
 CELL_OVERLOADED: Final = "cell overloaded"
@@ -289,7 +289,9 @@ class CellularNetwork(Network):
         if self.hand_over(parcel, link):
             self.note(parcel, RECEIVED, 1)
         else:
-            self._lost[NOBODY_LISTENS if link.up else RECEIVER_DOWN] += 1
+            reason = why_unheard(link)
+            self._lost[reason] += 1
+            self.note(parcel, reason, 0)
 
 
 def _cell(profile: BearerProfile) -> TransmitQueue | None:

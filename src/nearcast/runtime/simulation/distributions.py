@@ -17,6 +17,10 @@ LEAST_ACCEPTANCE: Final = 0.01
 """A truncated normal is drawn again until it fits: less than this in the window, and a draw would take for ever."""
 
 
+LARGEST_SIGMA: Final = 10.0
+"""Of the logarithm: five deviations span a factor of 1e43; beyond, samples and their mean leave the numbers there are."""
+
+
 class Distribution(ABC):
     """Of a real number, in the unit of whoever uses it."""
 
@@ -139,6 +143,8 @@ class LogNormal(Distribution):
     def __post_init__(self) -> None:
         _finite(self, offset=self.offset)
         _positive(self, median=self.median, sigma=self.sigma)
+        if self.sigma > LARGEST_SIGMA:
+            raise InvalidInput(f"LogNormal: sigma is {self.sigma:g}; {LARGEST_SIGMA:g} spans all there is, give less")
 
     def sample(self, random: Random) -> float:
         return self.offset + self.median * math.exp(random.gauss(0.0, self.sigma))

@@ -98,6 +98,10 @@ class Simulation(Clock):
 
     def run(self, until: Instant) -> None:
         """Let everything before ``until`` happen; the clock then shows ``until``."""
+        if self.observers.watching:
+            self.observers.refuse("let time pass")
+        if self._running:
+            raise InvalidInput("the simulation runs already; what happens in it cannot let time pass")
         self._running = True
         try:
             while self.time < until:

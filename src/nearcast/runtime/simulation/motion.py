@@ -116,4 +116,5 @@ class Motion:
 
     def _set(self, node: int, leg: Leg) -> None:
         self._legs[node] = leg
-        self.table[node] = leg
+        # The walk of a snail may take longer than kernels can count.
+        self.table[node] = leg if leg.until <= FOREVER else leg._replace(until=FOREVER)

@@ -40,6 +40,7 @@ __all__ = [
     "Parcel",
     "SimulatedLink",
     "Traffic",
+    "why_unheard",
 ]
 
 
@@ -75,7 +76,7 @@ class SimulatedLink(PortedLink):
     """One host's interface to a network."""
 
     def __init__(self, network: Network, host: str, node: int) -> None:
-        super().__init__(network.interface, host, local=network.local)
+        super().__init__(network.interface, host, network.simulation.observers, local=network.local)
         self.network: Final = network
         self.address = host
         self.node: Final = node
@@ -90,6 +91,11 @@ class SimulatedLink(PortedLink):
     def switch(self, on: bool) -> None:
         super().switch(on)
         self.network.switched(self, on)
+
+
+def why_unheard(receiver: SimulatedLink) -> str:
+    """The reason why ``hand_over`` just answered no."""
+    return NOBODY_LISTENS if receiver.up else RECEIVER_DOWN
 
 
 class Network(ABC):
@@ -158,6 +164,8 @@ class Network(ABC):
         """The parcel reached the one it was sent to, now."""
         if self.hand_over(parcel, receiver):
             self.note(parcel, RECEIVED, 1)
+        else:
+            self.note(parcel, why_unheard(receiver), 0)
 
     def lose(self, parcel: Parcel, reason: str) -> None:
         """It reached nobody, and will not."""
@@ -165,13 +173,11 @@ class Network(ABC):
         self.note(parcel, reason, 0)
 
     def hand_over(self, parcel: Parcel, receiver: SimulatedLink) -> bool:
-        """Give it to whoever listens; false if nobody could (then that is written down already)."""
+        """Give it to whoever listens; false if nobody could.  The row of the message is for whoever knows its whole fate."""
         endpoint = receiver.open_ports.get(parcel.port)  # none while it is down
         if endpoint is None or type(parcel.message) not in endpoint.kinds:
-            reason = NOBODY_LISTENS if receiver.up else RECEIVER_DOWN
+            reason = why_unheard(receiver)
             self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
-            if parcel.receiver is not None:
-                self.note(parcel, reason, 0)
             return False
         receiver.count(RECEIVED, parcel.kind, parcel.size)
         message = endpoint.codec.decoded(encoded(parcel.message)) if self._check_wire else parcel.message

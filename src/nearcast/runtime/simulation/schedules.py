@@ -239,6 +239,9 @@ class Arrivals:
         ends: list[tuple[Instant, int]] = []
         time = start
         while True:
+            if not away:
+                # Whoever came before the next one goes would be turned away; and arrivals have no memory.
+                time = ends[0][0]
             time = _after(time, random.expovariate(self.rate))
             while ends and ends[0][0] <= time:
                 gone, host = heappop(ends)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nearcast.runtime.delays import delay, period
+from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Cancellable, Timers
 from nearcast.runtime.simulation.kernel import Simulation
 
@@ -20,15 +21,17 @@ class Life:
 
 
 class _Timer(Cancellable):
-    __slots__ = ("callback", "due", "life", "period")
+    __slots__ = ("callback", "due", "observers", "period")
 
-    def __init__(self, callback: Callable[[], None], life: Life, due: int, period: int) -> None:
+    def __init__(self, callback: Callable[[], None], observers: Observers, due: int, period: int) -> None:
         self.callback: Callable[[], None] | None = callback
-        self.life = life
+        self.observers = observers
         self.due = due
         self.period = period
 
     def cancel(self) -> None:
+        if self.observers.watching:
+            self.observers.refuse("cancel a timer")
         self.callback = None
 
 
@@ -48,13 +51,13 @@ class SimulatedTimers(Timers):
 
     def _set(self, wait: int, length: int, callback: Callable[[], None]) -> Cancellable:
         due = self._simulation.now() + wait
-        timer = _Timer(callback, self._life, due, length)
+        timer = _Timer(callback, self._simulation.observers, due, length)
         self._simulation.at(due, self._fire, timer)
         return timer
 
     def _fire(self, timer: _Timer) -> None:
         callback = timer.callback
-        if callback is None or not timer.life.alive:
+        if callback is None or not self._life.alive:
             return
         if timer.period:
             timer.due += timer.period

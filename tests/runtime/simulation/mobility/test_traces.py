@@ -302,6 +302,7 @@ POINT = '<trkpt lat="1" lon="2"><time>2026-11-15T12:00:0{}Z</time></trkpt>'
         ("a.gpx", GPX.format(POINT.format(1).replace("</trkpt>", "<time/></trkpt>")), r"line 2: a trkpt has two times"),
         ("a.gpx", "<!DOCTYPE gpx [<!ENTITY a 'aaaa'>]><gpx>&a;</gpx>", r"line 1: a document type"),
         ("a.json", "{", r"is no JSON"),
+        ("a.json", "[" * 100_000, r"is no JSON"),
         ("a.json", "[]", r"type is None"),
         ("a.json", '{"type": "Point"}', r"type is 'Point'; give a Feature"),
         ("a.json", '{"type": "FeatureCollection", "features": []}', r"no features"),

@@ -96,6 +96,18 @@ def test_a_message_to_one_is_acknowledged_or_given_up() -> None:
         ("a", "c", "retries exhausted", 0),
     ]
     assert street.radio.statistics().data_sent == 1 + 3
+    # What was on air is booked as sent, once, also if nobody acknowledged it.
+    assert [row.messages for row in street.radio.traffic() if row.direction == "sent"] == [2]
+
+
+def test_a_message_to_one_who_does_not_listen_ends_once_and_says_why() -> None:
+    street = Street(0.0, 50.0)
+    street.listeners["b"].endpoint.close()
+    street.send("a", "b")
+    street.after(1.0)
+    assert street.outcomes() == [("a", "b", "nobody listens", 0)]
+    # It went over the air all the same, and was acknowledged.
+    assert {(row.direction, row.messages) for row in street.radio.traffic()} == {("sent", 1)}
 
 
 def test_a_station_does_not_send_to_itself() -> None:

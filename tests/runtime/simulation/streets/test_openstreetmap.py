@@ -207,6 +207,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     [
         ("page.osm", "<html></html>"),
         ("cut.osm", '<osm version="0.6"><node id="1" la'),
+        ("nowhere.osm", '<osm version="0.6"><node id="1" lat="nan" lon="8"/></osm>'),
         ("text.osm.pbf", "this is no map"),
         ("table.csv", "lat,lon"),
     ],

@@ -10,7 +10,14 @@ from nearcast.runtime.links import QUEUE_FULL, SENT
 from nearcast.runtime.ports import Sending
 from nearcast.runtime.simulation.kernel import NEVER, Engine, Simulation
 from nearcast.runtime.simulation.motion import Motion
-from nearcast.runtime.simulation.network import RECEIVED, UNKNOWN_RECEIVER, Network, Parcel, SimulatedLink
+from nearcast.runtime.simulation.network import (
+    RECEIVED,
+    UNKNOWN_RECEIVER,
+    Network,
+    Parcel,
+    SimulatedLink,
+    why_unheard,
+)
 from nearcast.runtime.simulation.radio.engine import BROADCAST, RadioEngine
 from nearcast.runtime.simulation.radio.profile import RadioProfile
 from nearcast.runtime.simulation.radio.reports import Acceptance, Outcome, Reports
@@ -52,6 +59,9 @@ class RadioNetwork(Network, Engine):
         self._by_node: Final[dict[int, SimulatedLink]] = {}
         self._on_air: Final[dict[int, Parcel]] = {}
         self._heard: Final[dict[int, int]] = {}
+        self._unheard: Final[dict[int, str]] = {}
+        """Why what came to the one it was for was of no use there; what was acknowledged may be among it."""
+
         self._keys = 0
         simulation.add_engine(self)
 
@@ -94,10 +104,14 @@ class RadioNetwork(Network, Engine):
         """Hand over what arrived, and write down what became of frames (also of those that waited when a station went off)."""
         self._update()
         for key, receiver, _ in reports.delivered:
-            if self.hand_over(self._on_air[key], self._by_node[receiver]):
+            parcel, link = self._on_air[key], self._by_node[receiver]
+            if self.hand_over(parcel, link):
                 self._heard[key] = self._heard.get(key, 0) + 1
+            elif parcel.receiver is not None:
+                self._unheard[key] = why_unheard(link)
         for key, _, outcome in reports.completed:
-            self._complete(self._on_air.pop(key), Outcome(outcome), self._heard.pop(key, 0))
+            unheard = self._unheard.pop(key, None)
+            self._complete(self._on_air.pop(key), Outcome(outcome), self._heard.pop(key, 0), unheard)
 
     @property
     def in_flight(self) -> int:
@@ -106,12 +120,15 @@ class RadioNetwork(Network, Engine):
     def statistics(self) -> RadioStatistics:
         return self.engine.statistics()
 
-    def _complete(self, parcel: Parcel, outcome: Outcome, heard: int) -> None:
-        if outcome in _REASONS and not heard:
+    def _complete(self, parcel: Parcel, outcome: Outcome, heard: int, unheard: str | None) -> None:
+        lost = outcome in _REASONS and not heard and unheard is None
+        # Booked once if it has been on air, however often it was tried: the engine counts attempts.
+        if not lost or outcome is Outcome.RETRIES_EXHAUSTED:
+            parcel.sender.count(SENT, parcel.kind, parcel.size)
+        if lost:
             self.lose(parcel, _REASONS[outcome])
             return
-        parcel.sender.count(SENT, parcel.kind, parcel.size)
-        self.note(parcel, SENT if parcel.receiver is None else RECEIVED, heard)
+        self.note(parcel, unheard or (SENT if parcel.receiver is None else RECEIVED), heard)
 
     def _refuse(self, parcel: Parcel, reason: str) -> Sending:
         self.lose(parcel, reason)

@@ -119,7 +119,7 @@ def _read(file: Path) -> tuple[list[_Degrees], list[tuple[str, Any]]]:
                 if tags.get("leisure") in _PARKS and _public(tags):
                     name = tags.get("name") or f"{tags['leisure']} {entity.orig_id()}"
                     parks.append((name, shapely.from_wkb(polygons.create_multipolygon(entity))))
-    except RuntimeError as error:  # osmium's one class of errors
+    except (RuntimeError, osmium.InvalidLocationError) as error:
         raise InvalidMap(f"{file.name} cannot be read as OpenStreetMap data (.osm or .osm.pbf): {error}") from error
     return ways, parks
 

@@ -40,7 +40,7 @@ def read_moving_features(path: Path) -> Traces:
         document = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise InvalidTrace(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidTrace(f"{path} is no JSON: {error}") from None
     tracks = [_track(where, feature) for where, feature in _features(path, document)]
     if not tracks:
