@@ -29,9 +29,10 @@ def run(*, quick: bool = False, peers: bool = True, progress: Progress = lambda 
         if peer is not None:
             theirs = curve.measure(peer)
             results += [*theirs, *differences(ours, theirs)]
-    to_be_timed = courses(peer, quick=quick)
-    take_turns(to_be_timed, 3 if quick else 5, 0.1 if quick else 0.5, progress)
-    timed = [course.measurement() for course in to_be_timed]
+    timed: list[Measurement] = []
+    for to_be_timed in courses(peer, quick=quick):
+        take_turns(to_be_timed, 3 if quick else 5, 0.1 if quick else 0.5, progress)
+        timed += [course.measurement() for course in to_be_timed]
     found = (*timed, *growth(timed), *results)
     return Report("radio", machine(), found, tuple(missing), _ratios(tuple(timed)))
 
