@@ -51,6 +51,22 @@ def test_a_log_of_one_run_is_the_workload_of_another(tmp_path: Path, capsys: pyt
     assert second["counts"]["notifications"] == first["counts"]["notifications"]
 
 
+def test_a_replay_is_the_same_also_for_clients_that_fail_and_return(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    churn = ["--set", "clients.number=20", "--set", "run.duration=40 s", "--set", "population.interruptions.share=1"]
+    churn += ["--set", "population.interruptions.online=uniform 5 s .. 10 s"]
+    churn += ["--set", "population.interruptions.offline=uniform 1 s .. 5 s"]
+    assert main(["simulate", "rnd-waypoint", "--json", "--log", str(tmp_path / "log.csv"), *churn]) == 0
+    first = json.loads(capsys.readouterr().out)
+    replay = f'workload=[{{kind = "log", file = "{tmp_path / "log.csv"}"}}]'
+    assert main(["simulate", "rnd-waypoint", "--json", *churn, "--set", replay]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["counts"]["events"] == first["counts"]["events"] > 400
+    for table in ("clients", "subscriptions", "reports", "notifications", "messages"):
+        assert second["tables"][table] == first["tables"][table], table
+
+
 def test_the_scenario_is_shown_explained_and_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "ar-darmstadt", "--show", "--set", "clients.number=12"]) == 0
     shown = capsys.readouterr().out

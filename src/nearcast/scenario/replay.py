@@ -60,8 +60,10 @@ class Replay(Component):
         self._host = host
         self._service = event_service(host)
         held: dict[str, Operation] = {}
-        while self._next < len(self._operations) and self._due() < host.now():
+        while self._next < len(self._operations) and self._due() <= host.now():
             operation = self._operations[self._next]
+            if operation.operation == "publish" and self._due() == host.now():
+                break  # not missed: it is due now
             self._next += 1
             if operation.operation == "subscribe":
                 held[operation.id] = operation
@@ -69,6 +71,7 @@ class Replay(Component):
                 del held[operation.id]
             else:
                 self._missed += 1
+        # Who returned in the run that was logged subscribed anew at this instant: once is enough.
         for operation in held.values():
             self._do(operation)
         self._wait()
