@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.publisher import LocationRequest, Notify
-from nearcast.model.delivery import in_area, within_reach
-from nearcast.model.evaluation import evaluate
+from nearcast.model.acceptance import accepted, wanted
+from nearcast.model.area import Area, Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import EVER, MICROSECONDS, Instant
-from nearcast.model.topic import topic_matches
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
 
@@ -44,12 +43,32 @@ class InboxStatistics:
 class Inbox:
     """The interests of one host, the last check against them, and the memory of what came already."""
 
+    # Hundreds of inboxes take turns: what lies together is fetched together.
+    __slots__ = (
+        "_counts",
+        "_held",
+        "_host",
+        "_name",
+        "_notifications",
+        "_now",
+        "_older",
+        "_position",
+        "_recent",
+        "_surely_within",
+        "_taken",
+        "_turn",
+        "interests",
+    )
+
     def __init__(self, host: Host) -> None:
         self.interests: Final[dict[str, Interest]] = {}
         self._host: Final = host
         self._now: Final = host.clock.now
         self._name: Final = host.name
         self._position: Final = host.sensor.position if host.sensor else _nowhere
+        self._surely_within: Final = host.sensor.surely_within if host.sensor else _never_sure
+        # As they were when an event came: who is notified may end an interest.
+        self._held: tuple[Interest, ...] = ()
         self._recent: set[str] = set()
         self._older: set[str] = set()
         self._turn: Instant = 0
@@ -63,6 +82,7 @@ class Inbox:
         if self._host.observers.watching:
             self._host.observers.refuse("subscribe")
         self.interests[interest.subscription.id] = interest
+        self._held = tuple(self.interests.values())
         self._taken(self._host.name, interest.subscription.id, interest.subscription)
         return _Held(self, interest, cancelled)
 
@@ -74,6 +94,7 @@ class Inbox:
         if self.interests.get(name) is not interest:
             return False
         del self.interests[name]
+        self._held = tuple(self.interests.values())
         self._taken(self._host.name, name, None)
         return True
 
@@ -83,33 +104,53 @@ class Inbox:
 
     def receive(self, event: Event, path: str, hops: int) -> None:
         """A copy of an event has reached this host."""
-        now = self._now()
-        outcome = self._judge(event, now)
-        self._counts[outcome] += 1
-        delay = now - event.published
-        self._notifications(now, event.id, self._name, path, outcome, delay if delay > 0 else 0, hops)
-
-    def statistics(self) -> InboxStatistics:
-        return InboxStatistics(self._counts[DELIVERED], self._counts[DUPLICATE], self._counts[UNWANTED])
-
-    def _judge(self, event: Event, now: Instant) -> str:
+        now, name, outcome = self._now(), event.id, UNWANTED
         if now >= self._turn:
             # After a long silence, what was recent is too old as well.
             self._older = self._recent if now < self._turn + REMEMBERED else set()
             self._recent, self._turn = set(), now + REMEMBERED
-        if event.id in self._recent or event.id in self._older:
-            return DUPLICATE
-        self._recent.add(event.id)
-        position, outcome = self._position(), UNWANTED
-        for interest in tuple(self.interests.values()):  # who is notified may end an interest
-            if wanted(interest.subscription, event, self._name, position):
-                outcome = DELIVERED
-                interest.notify(event)
-        return outcome
+        if name in self._recent or name in self._older:
+            outcome = DUPLICATE
+        else:
+            self._recent.add(name)
+            position: Point | None = None
+            asked = False
+            for interest in self._held:
+                subscription = interest.subscription
+                if self._surely_in(subscription.area, event):
+                    wants = accepted(subscription, event, self._name)
+                else:
+                    if not asked:  # once for all interests: a sensor with errors says something else each time
+                        position, asked = self._position(), True
+                    wants = wanted(subscription, event, self._name, position)
+                if wants:
+                    outcome = DELIVERED
+                    interest.notify(event)
+        self._counts[outcome] += 1
+        delay = now - event.published
+        self._notifications(now, name, self._name, path, outcome, delay if delay > 0 else 0, hops)
+
+    def statistics(self) -> InboxStatistics:
+        return InboxStatistics(self._counts[DELIVERED], self._counts[DUPLICATE], self._counts[UNWANTED])
+
+    def _surely_in(self, area: Area | None, event: Event) -> bool:
+        """Whether the event is in the right place, as far as the sensor is sure of it without saying where exactly."""
+        place = event.place
+        return (
+            place is not None
+            and event.reach is None
+            and isinstance(area, Circle)
+            and area.center is None
+            and self._surely_within(area.radius, place)
+        )
 
 
 def _nowhere() -> None:
     """The position of a host without a sensor."""
+
+
+def _never_sure(_metres: float, _place: Point) -> bool:
+    return False
 
 
 @dataclass(eq=False, slots=True)
@@ -121,18 +162,3 @@ class _Held(Cancellable):
     def cancel(self) -> None:
         if self.inbox.end(self.interest) and self.cancelled:
             self.cancelled(self.interest.subscription.id)
-
-
-def wanted(subscription: Subscription, event: Event, client: str, position: Point | None) -> bool:
-    """The last check: whether the subscription of a client that is there now accepts the event.
-
-    The same meaning as ``model.delivery.interested``, for the one who knows its own position best.
-    """
-    return (
-        not (subscription.no_local and event.publisher == client)
-        and (subscription.topic == event.topic or topic_matches(subscription.topic, event.topic))
-        and (subscription.frame is EVER or subscription.frame.contains(event.published))
-        and in_area(subscription.area, event.place, position)
-        and (event.reach is None or within_reach(event.reach, position))
-        and (subscription.where is None or evaluate(subscription.where, event.properties()) is True)
-    )

@@ -110,8 +110,9 @@ class PortedLink(Link):
 
     def count(self, direction: str, kind: str, size: int, messages: int = 1) -> None:
         """Book so many messages of that size each."""
-        entry = self.books.get((direction, kind))
-        if entry is None:
+        try:
+            entry = self.books[direction, kind]
+        except KeyError:
             entry = self.books[direction, kind] = [0, 0]
         entry[0] += messages
         entry[1] += messages * size

@@ -134,6 +134,13 @@ class LocationSensor(ABC):
         fix = self.fix()
         return fix.position if fix else None
 
+    def surely_within(self, metres: float, place: Point) -> bool:  # noqa: ARG002 - for whoever knows a short cut
+        """Whether the newest fix lies so near to the place, beyond doubt; false: its position tells.
+
+        For who asks with every event that arrives, and hardly ever in vain.
+        """
+        return False
+
     @abstractmethod
     def request(
         self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0

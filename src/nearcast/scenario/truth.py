@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearcast.compiled import kernel
-from nearcast.dissemination.inbox import wanted
+from nearcast.model.acceptance import wanted
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
@@ -62,7 +62,7 @@ class Truth:
     def receivers(self, event: Event) -> list[str]:
         """The clients that should get an event that is published now."""
         itself = self._nodes.get(event.publisher or "", -1)
-        x, y = self._plane.to_xy(event.place) if event.place else (math.nan, math.nan)
+        x, y = self._plane.known_xy(event.place) if event.place else (math.nan, math.nan)
         count = _within(self._motion.table, event.published, self._radii, x, y, itself, self._found)
         names, topics = self._names, self._only_topic
         found = self._found[:count].tolist()

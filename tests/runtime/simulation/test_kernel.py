@@ -59,6 +59,37 @@ def test_callbacks_come_in_the_order_of_time_and_then_of_scheduling(instants: li
     assert all(now == instant for now, instant, _ in seen)
 
 
+INSTANTS = st.integers(0, 10_000)  # several slots of the queue
+
+
+@given(st.lists(st.tuples(INSTANTS, st.lists(st.integers(-5_000, 5_000), max_size=3)), max_size=20), st.lists(INSTANTS))
+def test_what_is_called_may_schedule_for_any_time(tree: list[tuple[int, list[int]]], stops: list[int]) -> None:
+    """In the order of time and then of scheduling, as if all that waits lay in one sorted list."""
+    simulation, seen, expected = Simulation(1), list[tuple[int, int]](), list[tuple[int, int]]()
+    waiting, scheduled = list[tuple[int, int]](), 0
+
+    def schedule(instant: int, delays: list[int]) -> None:
+        nonlocal scheduled
+        scheduled += 1
+        heappush(waiting, (max(instant, simulation.now()), scheduled))
+        simulation.at(instant, called, (scheduled, delays))
+
+    def called(what: tuple[int, list[int]]) -> None:
+        number, delays = what
+        seen.append((simulation.now(), number))
+        expected.append(heappop(waiting))
+        for delay in delays:
+            schedule(simulation.now() + delay, [])
+
+    for instant, delays in tree:
+        schedule(instant, delays)
+    for stop in [*sorted(stops), 20_000]:
+        simulation.run(stop)
+        assert simulation.statistics().waiting == len(waiting)
+        assert not waiting or waiting[0][0] >= stop
+    assert seen == expected
+
+
 def test_what_is_scheduled_for_now_comes_after_what_is_due_now_already() -> None:
     simulation, seen = Simulation(1), list[str]()
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nearcast.model.geometry import Point, distance
-from nearcast.runtime.simulation.plane import Bounds, Plane
+from nearcast.runtime.simulation.plane import MOST_KNOWN, Bounds, Plane
 
 ORIGINS = st.one_of(
     st.sampled_from(
@@ -41,6 +41,13 @@ def test_within_10_km_distances_are_true_to_one_in_a_million(
     metres = distance(plane.to_point(x1, y1), plane.to_point(x2, y2))
     # Degrees are doubles: near the antimeridian one step of them is 3 µm.
     assert metres == pytest.approx(math.hypot(x2 - x1, y2 - y1), rel=1e-6, abs=1e-5)
+
+
+def test_a_point_that_is_known_is_where_it_is_also_after_many_others() -> None:
+    plane = Plane(DARMSTADT)
+    points = [Point(49.0 + number / 10_000, 8.0) for number in range(MOST_KNOWN + 2)]
+    for point in [*points, *points]:
+        assert plane.known_xy(point) == plane.to_xy(point)
 
 
 def test_east_is_east_and_north_is_north() -> None:

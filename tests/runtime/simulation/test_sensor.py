@@ -4,9 +4,11 @@ from random import Random
 from statistics import fmean
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nearcast.errors import ObserverActed
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, distance
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.ports import Accuracy, Fix
 from nearcast.runtime.simulation.kernel import Simulation
@@ -61,6 +63,37 @@ def test_an_exact_sensor_says_where_its_node_is_and_how_it_moves() -> None:
         assert fix.accuracy == 0.0
         assert fix.speed == pytest.approx(speed)
         assert fix.heading == (heading if heading is None else pytest.approx(heading))
+
+
+def _standing(x: float, y: float, errors: Mapping[Accuracy, float] = EXACT) -> SimulatedSensor:
+    walker = Walker(errors)
+    walker.motion.put(0, x, y)
+    return walker.sensor
+
+
+METRES = st.floats(-2e7, 2e7)
+PLACES = st.builds(Point, st.floats(-90, 90), st.floats(-180, 180))
+
+
+@given(METRES, METRES, PLACES, st.floats(-1e-5, 1e-5))
+def test_who_is_sure_to_be_near_is_near_on_the_whole_earth(x: float, y: float, place: Point, share: float) -> None:
+    sensor = _standing(x, y)
+    position = sensor.position()
+    assert position is not None
+    metres = distance(position, place)
+    for radius in (metres * (1.0 + share), metres * 1.5, 0.0):
+        assert metres <= radius or not sensor.surely_within(radius, place)
+
+
+@given(st.floats(-7_000, 7_000), st.floats(-7_000, 7_000))
+def test_an_exact_sensor_is_sure_but_for_millimetres(x: float, y: float) -> None:
+    metres = math.hypot(x, y)
+    assert _standing(x, y).surely_within(metres * 1.00001 + 0.002, PLANE.origin)
+    assert not _standing(x, y).surely_within(metres, PLANE.origin)
+
+
+def test_a_sensor_with_errors_is_never_sure() -> None:
+    assert not _standing(0.0, 0.0, ERRORS).surely_within(1e6, PLANE.origin)
 
 
 @pytest.mark.parametrize("accuracy", Accuracy)

@@ -108,14 +108,62 @@ class Bearer:
 
 
 class _Station:
-    """A host as the network sees it; infrastructure has no bearers."""
+    """A host as the network sees it; infrastructure has no bearers.
 
-    __slots__ = ("down", "link", "up")
+    What is on its way down is a callback of the station that it is for: nobody has to look for it, and what a broker sends to
+    many is one parcel.
+    """
 
-    def __init__(self, link: SimulatedLink, up: Bearer | None, down: Bearer | None) -> None:
+    __slots__ = ("_at", "_network", "_simulation", "address", "down", "link", "up")
+
+    def __init__(self, network: CellularNetwork, link: SimulatedLink, up: Bearer | None, down: Bearer | None) -> None:
+        self._network: Final = network
+        self._simulation: Final = network.simulation
+        self._at: Final = network.simulation.at
         self.link: Final = link
+        self.address: Final = link.address
         self.up: Final = up
         self.down: Final = down
+
+    def descend(self, parcel: Parcel) -> None:
+        """From the core to this host."""
+        now = self._simulation.time
+        if self.down is not None:
+            self._at(self.down.arrival(now), self.enter, parcel)
+        elif now > parcel.sent:
+            self.arrive(parcel)
+        else:
+            # From broker to broker, or over a network without any delay: never from inside the call that sent it.
+            self._at(now, self.arrive, parcel)
+
+    def enter(self, parcel: Parcel) -> None:
+        """At its base station: through the shared queue, if there is one, and its own, in the order of arrival here."""
+        downlink, cell = self.down, self._network.cell_down
+        assert downlink is not None
+        entry = self._simulation.time * 1_000
+        if cell is not None:
+            entry = cell.admit(entry, parcel.size)
+            if entry < 0:
+                self._fail((parcel, CELL_OVERLOADED))
+                return
+        departure = downlink.queue.admit(entry, parcel.size)
+        if departure < 0:
+            self._fail((parcel, QUEUE_FULL))
+        elif downlink.hazardous and (reason := downlink.fate(parcel.size, departure)) is not None:
+            self._at(-(-departure // 1_000), self._fail, (parcel, reason))
+        else:
+            self._at(-(-departure // 1_000), self.arrive, parcel)
+
+    def arrive(self, parcel: Parcel) -> None:
+        network, link = self._network, self.link
+        if network.hand_over(parcel, link):
+            network.note(parcel, RECEIVED, 1, self.address)
+        else:
+            network.give_up(parcel, why_unheard(link), self.address)
+
+    def _fail(self, failure: tuple[Parcel, str]) -> None:
+        parcel, reason = failure
+        self._network.fail(parcel, reason, self.address, self.address)
 
 
 class CellularNetwork(Network):
@@ -136,7 +184,9 @@ class CellularNetwork(Network):
         self._infrastructure: Final = frozenset(infrastructure)
         self._stations: Final[dict[Address | None, _Station]] = {}
         self._cell_up: Final = _cell(profile.uplink)
-        self._cell_down: Final = _cell(profile.downlink)
+        self.cell_down: Final = _cell(profile.downlink)
+        """The queue that all clients share on their way down, if they do."""
+
         self._lost: Final[Counter[str]] = Counter()
         self._refused: Final[Counter[str]] = Counter()
 
@@ -145,7 +195,7 @@ class CellularNetwork(Network):
         up = down = None
         if host not in self._infrastructure:
             up, down = self._bearers(host)
-        self._stations[host] = _Station(link, up, down)
+        self._stations[host] = _Station(self, link, up, down)
         return link
 
     def transmit(self, parcel: Parcel) -> Sending:
@@ -156,7 +206,7 @@ class CellularNetwork(Network):
         if uplink is not None:
             return self._ascend(parcel, uplink)
         parcel.sender.count(SENT, parcel.kind, parcel.size)
-        self._descend(parcel, receiver)
+        receiver.descend(parcel)
         return Sending.ACCEPTED
 
     def post_all(self, link: SimulatedLink, to: Iterable[Address], port: int, message: Message) -> None:
@@ -164,19 +214,18 @@ class CellularNetwork(Network):
         if self._stations[link.address].up is not None or not link.up:
             super().post_all(link, to, port, message)
             return
-        stations, at, base_station, taken = self._stations, self._at, self._at_base_station, 0
-        first = self.parcel(link, None, port, message)
-        kind, size, now = first.kind, first.size, first.sent
+        stations, at, taken = self._stations, self._at, 0
+        parcel = self.parcel(link, None, port, message)
+        now = parcel.sent
         for address in to:
             receiver = stations.get(address)
             if receiver is None or receiver.down is None:
                 self.post(link, address, port, message)
             else:
                 taken += 1
-                parcel = Parcel(link, address, port, message, kind, size, now)
-                at(receiver.down.arrival(now), base_station, parcel)
+                at(receiver.down.arrival(now), receiver.enter, parcel)
         if taken:
-            link.count(SENT, kind, size, taken)
+            link.count(SENT, parcel.kind, parcel.size, taken)
 
     def lose(self, parcel: Parcel, reason: str) -> None:
         """Refuse it: only what nobody took is lost this way here."""
@@ -228,7 +277,7 @@ class CellularNetwork(Network):
         over = -(-departure // 1_000)
         # What happens on air happens at the end of the transmission: the sender must not know now.
         if uplink.hazardous and (reason := uplink.fate(parcel.size, departure)) is not None:
-            self._at(over, self._fail, (parcel, reason, parcel.sender.address))
+            self._at(over, self._fail_ascending, (parcel, reason))
         elif self._cell_up is not None:
             self._at(over, self._at_cell, parcel)
         else:
@@ -242,56 +291,26 @@ class CellularNetwork(Network):
         assert uplink is not None
         departure = cell.admit(self.simulation.time * 1_000, parcel.size)
         if departure < 0:
-            self._fail((parcel, CELL_OVERLOADED, parcel.sender.address))
+            self._fail_ascending((parcel, CELL_OVERLOADED))
         else:
             self._at(uplink.arrival(-(-departure // 1_000)), self._in_core, parcel)
 
     def _in_core(self, parcel: Parcel) -> None:
-        self._descend(parcel, self._stations[parcel.receiver])
+        self._stations[parcel.receiver].descend(parcel)
 
-    def _descend(self, parcel: Parcel, receiver: _Station) -> None:
-        now = self.simulation.time
-        if receiver.down is not None:
-            self._at(receiver.down.arrival(now), self._at_base_station, parcel)
-        elif now > parcel.sent:
-            self._arrived(parcel)
-        else:
-            # From broker to broker, or over a network without any delay: never from inside the call that sent it.
-            self._at(now, self._arrived, parcel)
+    def _fail_ascending(self, failure: tuple[Parcel, str]) -> None:
+        """On its way up."""
+        parcel, reason = failure
+        self.fail(parcel, reason, parcel.sender.address, parcel.receiver)
 
-    def _at_base_station(self, parcel: Parcel) -> None:
-        """Through the shared queue, if there is one, and the client's own, in the order of arrival here."""
-        downlink = self._stations[parcel.receiver].down
-        assert downlink is not None
-        entry = self.simulation.time * 1_000
-        if self._cell_down is not None:
-            entry = self._cell_down.admit(entry, parcel.size)
-            if entry < 0:
-                self._fail((parcel, CELL_OVERLOADED, parcel.receiver))
-                return
-        departure = downlink.queue.admit(entry, parcel.size)
-        if departure < 0:
-            self._fail((parcel, QUEUE_FULL, parcel.receiver))
-        elif downlink.hazardous and (reason := downlink.fate(parcel.size, departure)) is not None:
-            self._at(-(-departure // 1_000), self._fail, (parcel, reason, parcel.receiver))
-        else:
-            self._at(-(-departure // 1_000), self._arrived, parcel)
-
-    def _fail(self, failure: tuple[Parcel, str, Address | None]) -> None:
-        """What was on its way is lost, at that host's end."""
-        parcel, reason, host = failure
-        self._lost[reason] += 1
+    def fail(self, parcel: Parcel, reason: str, host: Address, receiver: Address | None) -> None:
+        """What was on its way to the receiver is lost, at that host's end."""
         self._drops(self.simulation.time, self.interface, host, parcel.kind, reason, 1, parcel.size)
-        self.note(parcel, reason, 0)
+        self.give_up(parcel, reason, receiver)
 
-    def _arrived(self, parcel: Parcel) -> None:
-        link = self._stations[parcel.receiver].link
-        if self.hand_over(parcel, link):
-            self.note(parcel, RECEIVED, 1)
-        else:
-            reason = why_unheard(link)
-            self._lost[reason] += 1
-            self.note(parcel, reason, 0)
+    def give_up(self, parcel: Parcel, reason: str, receiver: Address | None) -> None:
+        self._lost[reason] += 1
+        self.note(parcel, reason, 0, receiver)
 
 
 def _cell(profile: BearerProfile) -> TransmitQueue | None:

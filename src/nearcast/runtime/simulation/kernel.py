@@ -20,6 +20,11 @@ from nearcast.runtime.ports import Clock
 from nearcast.runtime.random import RandomStreams
 
 NEVER: Final = 2**62
+SLOT_BITS: Final = 11
+"""A slot of the queue is 2**11 µs long: about two milliseconds."""
+
+Entry = tuple[Instant, int, Callable[[Any], None], Any]
+"""When, which in the order of scheduling, what to call, and with what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,14 @@ class Simulation(Clock):
         """What ``now()`` says; for inner loops, where a call costs as much as what it is for."""
 
         self._running = False
-        self._heap: list[tuple[Instant, int, Callable[[Any], None], Any]] = []
+        # One heap of everything that waits would take a quarter more time with 300 clients, half as much again with 10,000.
+        # So only what is due before the horizon is kept in order; the rest lies unsorted in slots until their turn comes.
+        self._near: list[Entry] = []
+        self._horizon: Instant = start
+        self._far: Final[dict[int, list[Entry]]] = {}
+        self._slots: Final[list[int]] = []
+        """The keys of ``_far``, a heap."""
+
         self._scheduled = 0
         self._engines: list[Engine] = []
         self._watchers: list[_Watcher] = []
@@ -73,9 +85,19 @@ class Simulation(Clock):
         """Call ``callback(argument)`` at that instant, or now if it has passed, after what is due then already."""
         if self.observers.watching:
             self.observers.refuse("schedule something")
+        if time < self.time:
+            time = self.time
         self._scheduled += 1
-        now = self.time
-        heappush(self._heap, (time if time > now else now, self._scheduled, callback, argument))
+        entry = (time, self._scheduled, callback, argument)
+        if time < self._horizon:
+            heappush(self._near, entry)
+            return
+        slot = time >> SLOT_BITS
+        try:
+            self._far[slot].append(entry)
+        except KeyError:
+            self._far[slot] = [entry]
+            heappush(self._slots, slot)
 
     def add_engine(self, engine: Engine) -> None:
         self._engines.append(engine)
@@ -124,28 +146,38 @@ class Simulation(Clock):
             self.observers.watching = False
 
     def statistics(self) -> SimulationStatistics:
-        return SimulationStatistics(self.time, self._scheduled - len(self._heap), len(self._heap))
+        waiting = len(self._near) + sum(map(len, self._far.values()))
+        return SimulationStatistics(self.time, self._scheduled - waiting, waiting)
 
     def _run(self, until: Instant) -> None:
-        heap, engines = self._heap, self._engines
-        if not engines:
-            while heap and heap[0][0] < until:
-                self.time, _, callback, argument = heappop(heap)
+        if self._engines:
+            self._run_engines(until)
+        while self._due(until) < until:
+            near = self._near
+            while near and near[0][0] < until:
+                self.time, _, callback, argument = heappop(near)
                 callback(argument)
-            self.time = until
-            return
+        self.time = until
+
+    def _run_engines(self, until: Instant) -> None:
+        engines = self._engines
         while True:
-            due = heap[0][0] if heap else until
-            limit = min(due, until)
-            engine = min(engines, key=_next)
-            if engine.next < limit:
-                engine.step(limit if len(engines) == 1 else self._limit_of(engine, limit))
+            due, engine = self._due(until), min(engines, key=_next)
+            if engine.next < due:
+                engine.step(due if len(engines) == 1 else self._limit_of(engine, due))
             elif due < until:
-                self.time, _, callback, argument = heappop(heap)
+                self.time, _, callback, argument = heappop(self._near)
                 callback(argument)
             else:
-                break
-        self.time = until
+                return
+
+    def _due(self, until: Instant) -> Instant:
+        """When the next callback is due, or ``until`` if not before."""
+        if not self._near and self._slots and self._slots[0] << SLOT_BITS < until:
+            slot = heappop(self._slots)
+            self._near, self._horizon = self._far.pop(slot), (slot + 1) << SLOT_BITS
+            self._near.sort()  # what is sorted is a heap
+        return min(self._near[0][0], until) if self._near else until
 
     def _limit_of(self, engine: Engine, limit: Instant) -> Instant:
         """Not past the next event of another engine, either; at one instant, in the order in which they were added."""

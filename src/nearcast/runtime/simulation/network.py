@@ -61,7 +61,7 @@ class Parcel:
     ) -> None:
         self.sender = sender
         self.receiver = receiver
-        """None: whoever hears it."""
+        """None: whoever hears it, or several."""
 
         self.port = port
         self.message = message
@@ -184,15 +184,18 @@ class Network(ABC):
         endpoint.receive(parcel.sender.address, message)
         return True
 
-    def note(self, parcel: Parcel, outcome: str, received: int) -> None:
-        """The row of a message whose fate is known: what became of it, and how many got it."""
+    def note(self, parcel: Parcel, outcome: str, received: int, receiver: Address | None = None) -> None:
+        """The row of a message whose fate is known: what became of it, and how many got it.
+
+        ``receiver`` is one of the several that the parcel was for.
+        """
         self._messages(
             parcel.sent,
             self.simulation.time,
             self.interface,
             parcel.kind,
             parcel.sender.address,
-            parcel.receiver,
+            receiver or parcel.receiver,
             parcel.size,
             outcome,
             received,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import atan2, cos, degrees, hypot, sin
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ import numpy.typing as npt
 from nearcast.model.geometry import EARTH_RADIUS, Point, computed_point, offset
 
 Floats = npt.NDArray[np.float64]
+MOST_KNOWN: Final = 4_096
+"""Points whose places in the plane are remembered."""
 
 
 class Bounds(NamedTuple):
@@ -58,6 +60,7 @@ class Plane:
     origin: Point
     _sine: float = field(init=False, repr=False, compare=False)
     _cosine: float = field(init=False, repr=False, compare=False)
+    _known: dict[int, tuple[Point, float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sine", math.sin(math.radians(self.origin.lat)))
@@ -65,6 +68,16 @@ class Plane:
 
     def to_xy(self, point: Point) -> tuple[float, float]:
         return offset(self.origin, point)
+
+    def known_xy(self, point: Point) -> tuple[float, float]:
+        """As ``to_xy``, for one and the same point that is asked for again and again, such as the place of an event."""
+        # By identity: to hash a point costs more than all the rest.  Kept, it cannot lend its identity to another.
+        known = self._known.get(id(point))
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[id(point)] = (point, *self.to_xy(point))
+        return known[1], known[2]
 
     def to_point(self, x: float, y: float) -> Point:
         """The inverse of ``to_xy``: go ``hypot(x, y)`` metres along a great circle."""
