@@ -17,10 +17,12 @@
     │   ├── InvalidScenario                a scenario file with an unknown key, a wrong unit or an impossible value
     │   ├── InvalidMap                     a map file that cannot be read, or that has no street to walk on
     │   ├── InvalidTrace                   a trace or operation log that cannot be read
-    │   └── InvalidRecord                  a row that does not fit its table, or a folder that is no recording
+    │   ├── InvalidRecord                  a row that does not fit its table, or a folder that is no recording
+    │   └── InvalidPlan                    an execution plan, a specification or a rule that cannot be
     ├── UnknownName (also a LookupError)   no such client, subscription or context
     ├── HistoryNeeded                      the question is about the past or the future; the present cannot answer it
     ├── ObserverActed                      an analyzer or a metric tried to change what it only may watch
+    ├── TransitionFailed                   a mechanism could not be exchanged; the old one goes on
     ├── SetupError                         the machine lacks something; the message says what to install
     └── BenchmarkError                     a benchmark could not be run or its systems disagree
 """
@@ -112,3 +114,15 @@ class SetupError(NearcastError):
 
 class BenchmarkError(NearcastError):
     """A benchmark could not be run, or its systems disagree."""
+
+
+class InvalidScheme(InvalidInput):
+    """A filter scheme, or a part of one, with a parameter that cannot be."""
+
+
+class InvalidPlan(InvalidInput):
+    """An execution plan, a specification of a mechanism or a rule that cannot be."""
+
+
+class TransitionFailed(NearcastError):
+    """A mechanism could not be exchanged, or its state not be set; the old one goes on as if nothing had been asked."""
