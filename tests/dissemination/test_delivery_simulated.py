@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from nearcast.dissemination.broadcast import Broadcast
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
-from nearcast.dissemination.cloud import CloudBroker, CloudClient
+from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker
+from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
 from nearcast.dissemination.publisher import LocationRequest
 from nearcast.errors import InvalidEvent, InvalidSubscription, ObserverActed
+from nearcast.filtering.attraction import Zones
+from nearcast.filtering.specification import Territory
+from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Box, Circle
 from nearcast.model.delivery import receivers
 from nearcast.model.event import Event
@@ -33,6 +37,10 @@ from nearcast.runtime.simulation.plane import Plane
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.runtime.simulation.radio.profile import wifi_b
 from nearcast.runtime.simulation.world import SimulatedHost, World
+from nearcast.transition.agent import TransitionAgent
+from nearcast.transition.coordinator import TransitionCoordinator
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.specification import MechanismSpec
 
 HOME = Point(49.8728, 8.6512)
 QUICK = BearerProfile(latency=Constant(0.1), bandwidth=None)
@@ -63,6 +71,10 @@ class Application(Component):
         return event
 
 
+RADIAL = MechanismSpec("RADIAL")
+TERRITORY = Territory(GeoBox(HOME.lat - 0.1, HOME.lon - 0.1, HOME.lat + 0.1, HOME.lon + 0.1), Zones([]))
+
+
 class Town:
     """Some people with the same mechanism, and a broker."""
 
@@ -89,7 +101,7 @@ class Town:
         for node, place in enumerate(places):
             self.hosts.append(self.world.add(f"c{node}", self._builder(f"c{node}"), self.networks))
             self.world.motion.put(node, *place)
-        self.broker = self.world.add("broker", lambda: [CloudBroker(forget_after=20.0)], [cellular])
+        self.broker = self.world.add("broker", self._broker, [cellular])
         self.broker.join()
 
     def join(self, node: int, *subscriptions: Subscription) -> Application:
@@ -104,14 +116,18 @@ class Town:
         assert self.broker.host is not None
         return self.broker.host.component(CloudBroker).statistics()
 
+    def _broker(self) -> list[Component]:
+        settings = BrokerSettings(RADIAL, forget_after=20.0)
+        return [HostEngine(), TransitionCoordinator(), CloudBroker(TERRITORY, settings)]
+
     def _builder(self, name: str) -> Callable[[], list[Component]]:
         def build() -> list[Component]:
             carriers: list[Carrier] = []
             if self.by in ("cloud", "both"):
-                carriers.append(CloudClient("broker", keep_alive=5.0))
+                carriers.append(CloudClient("broker", TERRITORY, ClientSettings(RADIAL, keep_alive=5.0)))
             if self.by in ("broadcast", "both"):
                 carriers.append(Broadcast())
-            return [CarriedEvents(carriers), *carriers, self.applications[name]]
+            return [HostEngine(), TransitionAgent(), CarriedEvents(carriers), *carriers, self.applications[name]]
 
         return build
 

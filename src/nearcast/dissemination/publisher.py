@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from nearcast.filtering.location import LocationRequest
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.runtime.host import Component
-from nearcast.runtime.ports import Accuracy, Cancellable
+from nearcast.runtime.ports import Cancellable
+
+__all__ = ["EventService", "LocationRequest", "Notify"]
 
 Notify = Callable[[Event], None]
-
-
-@dataclass(frozen=True, slots=True)
-class LocationRequest:
-    """How often, and how well, the own position is to be known for a subscription around it."""
-
-    seconds: float
-    accuracy: Accuracy = Accuracy.HIGH
 
 
 class EventService(Component):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from nearcast.errors import InvalidEvent
+from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.runtime.messages import Message
@@ -29,8 +30,23 @@ class EventMessage(Message, frozen=True, tag="event", dict=True):
     local: bool = False
     """The place is where the publisher was."""
 
+    # For the broker alone, which takes it off: what the publisher's filter scheme adds.
+    channel: str | None = None
+    scheme: str = ""
+    clock: int = 0
+    context: ContextUpdate | AssignmentRequest | Joining | None = None
+    """Goes along: a message of its own would cost its header."""
 
-def message_of(event: Event, *, local: bool = False) -> EventMessage:
+
+def message_of(
+    event: Event,
+    *,
+    local: bool = False,
+    channel: str | None = None,
+    scheme: str = "",
+    clock: int = 0,
+    context: ContextUpdate | AssignmentRequest | Joining | None = None,
+) -> EventMessage:
     """The event, packed."""
     # The wire form of areas and predicates comes with the broker's; nothing is left out in silence until then.
     for part in ("reach", "to", "when", "lifetime"):
@@ -55,9 +71,22 @@ def message_of(event: Event, *, local: bool = False) -> EventMessage:
         attributes,
         tuple(sorted(event.tags)),
         local,
+        channel,
+        scheme,
+        clock,
+        context,
     )
     message.__dict__["event"] = event
     return message
+
+
+def without_tag(message: EventMessage) -> EventMessage:
+    """As it is passed on: what its publisher told the broker is not for others."""
+    if not message.scheme and message.channel is None and message.context is None:
+        return message
+    plain = msgspec.structs.replace(message, channel=None, scheme="", clock=0, context=None)
+    plain.__dict__["event"] = event_in(message)
+    return plain
 
 
 def event_in(message: EventMessage) -> Event:

@@ -314,6 +314,11 @@ class Matcher:
             raise HistoryNeeded(_ABOUT_TIME.format(event.id))
         return explain(self._history_of(client, event), event, client, event.published)
 
+    @property
+    def distance_tests(self) -> int:
+        """How many there were so far; ``statistics().candidates``, for who asks with every event."""
+        return int(self._kernels.totals[CANDIDATES])
+
     def statistics(self) -> MatcherStatistics:
         totals = self._kernels.totals
         return MatcherStatistics(

@@ -113,6 +113,22 @@ class Event:
         parts = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
         return type(self), tuple({**parts, "attributes": dict(self.attributes)}.values())
 
+    def at(self, place: Point) -> Event:
+        """The same event, as if it had happened there."""
+        return self._with("place", place)
+
+    def under(self, topic: str) -> Event:
+        """The same event under another topic, which is not checked."""
+        return self._with("topic", topic)
+
+    def _with(self, name: str, value: object) -> Event:
+        # What is there was checked when it was made; checking it again would cost as much as matching.
+        changed = object.__new__(Event)
+        for part in Event.__slots__:
+            object.__setattr__(changed, part, getattr(self, part))
+        object.__setattr__(changed, name, value)
+        return changed
+
     def properties(self) -> dict[str, Value]:
         """What a filter sees: the attributes, the tags (always), the instant, and the place if there is one."""
         properties: dict[str, Value] = dict(self.attributes)

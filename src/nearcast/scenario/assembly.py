@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
+from nearcast.dissemination.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
+from nearcast.dissemination.at_points import TransitionsAtPoints
 from nearcast.dissemination.broadcast import Broadcast
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
-from nearcast.dissemination.cloud import CloudBroker, CloudClient
+from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Memory
+from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
+from nearcast.dissemination.expectations import Circumstances
+from nearcast.dissemination.learning import LearnerSettings
 from nearcast.dissemination.publisher import EventService
+from nearcast.dissemination.ruled import RuledSchemes
+from nearcast.dissemination.timetable import Timetable, TimetableEntry
+from nearcast.filtering.attraction import Zone, Zones
+from nearcast.filtering.channels import UnknownChannels
+from nearcast.filtering.missing import Strategy
+from nearcast.filtering.specification import Territory
+from nearcast.filtering.tessellation import GeoBox
 from nearcast.runtime.host import Component
+from nearcast.runtime.messages import PORT_BYTES
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.simulation.cellular import CellularNetwork
 from nearcast.runtime.simulation.kernel import Simulation
@@ -20,14 +33,31 @@ from nearcast.runtime.simulation.world import SimulatedHost, World
 from nearcast.scenario.crowd import crowd_of
 from nearcast.scenario.ground import ground_of
 from nearcast.scenario.operations import Operation
+from nearcast.scenario.planning_section import AdaptivePlanning, when_none_holds
 from nearcast.scenario.replay import LoggedService
 from nearcast.scenario.schema import NETWORKS, Scenario
 from nearcast.scenario.workload import Published
 from nearcast.scenario.workloads import Workloads
+from nearcast.transition.agent import TransitionAgent
+from nearcast.transition.coordinator import TransitionCoordinator
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.specification import MechanismSpec
 
 BROKER: Final = "broker"
 Log = Callable[[Operation], None]
 """Told of everything that applications do."""
+
+
+BROKER_METRICS: Final = {
+    "clients known to the broker": "clients",
+    "events matched": "events",
+    "match operations, as counted in the documents": "match_operations_counted",
+    "match operations, as done": "match_operations_done",
+    "messages to clients": "notifications",
+    "messages to clients, by multicast": "multicasts",
+    "schemes that go on for a while": "overlaps",
+}
+"""Metrics of every run with a broker, and what they are in its statistics; sums since its start but for the first and last."""
 
 
 class Assembly:
@@ -63,6 +93,9 @@ class Assembly:
             points=self.ground.points,
             published=published,
         )
+        self.territory: Final = self._territory()
+        self._private: Final = self._those_in_private()
+        self._memory: Final = Memory()
         self.clients: Final = [self.world.add(name, self._client(name), self.networks) for name in self.names]
         self.broker: Final = self._add_broker()
 
@@ -81,6 +114,18 @@ class Assembly:
             self.simulation.random.stream("population"),
         )
 
+    def _territory(self) -> Territory:
+        """The ground as filter schemes see it."""
+        bounds, plane = self.ground.bounds, self.ground.plane
+        low, high = plane.to_point(bounds.west, bounds.south), plane.to_point(bounds.east, bounds.north)
+        zones = Zones(Zone(each.name, plane.to_point(each.x, each.y), each.radius) for each in self.ground.points)
+        unknown = cast("UnknownChannels", self._scenario.transitions.unknown_channels)
+        return Territory(GeoBox(low.lat, low.lon, high.lat, high.lon), zones, unknown)
+
+    def _those_in_private(self) -> frozenset[str]:
+        random = self.simulation.random.stream("privacy")
+        return frozenset(random.sample(self.names, round(self._scenario.privacy.share * len(self.names))))
+
     def measure(self, observers: Observers) -> None:
         """The metrics that every run has."""
         observers.measure("clients up", lambda: sum(client.up for client in self.clients))
@@ -88,7 +133,8 @@ class Assembly:
         for network in self.networks:
             observers.measure(f"{network.interface} messages in flight", partial(getattr, network, "in_flight"))
         if self.broker is not None:
-            observers.measure("clients known to the broker", lambda: self._broker_half().statistics().clients)
+            for name, part in BROKER_METRICS.items():
+                observers.measure(name, lambda part=part: getattr(self._broker_half().statistics(), part))  # type: ignore[misc]
 
     def notifications_sent(self) -> int:
         """By the broker; none without one."""
@@ -97,23 +143,81 @@ class Assembly:
     def _client(self, name: str) -> Callable[[], list[Component]]:
         def build() -> list[Component]:
             carriers: list[Carrier] = []
+            machinery: list[Component] = []
             if self.cellular is not None:
-                # Silent for two thirds of the time at most: the broker never takes who is up and connected for gone.
-                carriers.append(CloudClient(BROKER, keep_alive=self._scenario.delivery.forget_after / 3))
+                machinery = [HostEngine(), TransitionAgent(acknowledge=self._scenario.transitions.acknowledged)]
+                carriers.append(CloudClient(BROKER, self.territory, self._client_settings(name)))
             if self.radio is not None:
                 carriers.append(Broadcast())
             service: EventService = CarriedEvents(carriers)
             if self._log is not None:
                 service = LoggedService(service, self.simulation.start, self._log)
-            return [service, *carriers, *self._workloads.applications(name)]
+            return [*machinery, service, *carriers, *self._workloads.applications(name)]
 
         return build
 
+    def _client_settings(self, name: str) -> ClientSettings:
+        scenario = self._scenario
+        return ClientSettings(
+            scheme=scenario.privacy.scheme.spec() if name in self._private else scenario.scheme.spec(),
+            pinned=name in self._private,
+            confirms=scenario.transitions.overlap,
+            resubscribes=not scenario.transitions.state_transfer,
+            # Silent for two thirds of the time at most: the broker never takes who is up and connected for gone.
+            keep_alive=scenario.delivery.forget_after / 3,
+            piggyback=scenario.delivery.piggyback,
+        )
+
     def _add_broker(self) -> SimulatedHost | None:
-        if self.cellular is None:
-            return None
-        forget_after = self._scenario.delivery.forget_after
-        return self.world.add(BROKER, lambda: [CloudBroker(forget_after=forget_after)], [self.cellular])
+        return None if self.cellular is None else self.world.add(BROKER, self._broker_components, [self.cellular])
+
+    def _broker_components(self) -> list[Component]:
+        scenario, how = self._scenario, self._scenario.transitions
+        settings = BrokerSettings(
+            scheme=scenario.scheme.spec(),
+            state_transfer=how.state_transfer,
+            overlap=how.overlap,
+            grace=how.grace,
+            missing_context=cast("Strategy", how.missing_context),
+            wait_at_most=how.wait_at_most,
+            forget_after=scenario.delivery.forget_after,
+        )
+        components: list[Component] = [
+            HostEngine(),
+            TransitionCoordinator(acknowledged=how.acknowledged),
+            CloudBroker(self.territory, settings, self._memory),
+        ]
+        if scenario.transition:
+            entries = [TimetableEntry(each.at, each.scheme.spec(), each.share) for each in scenario.transition]
+            components.append(Timetable(entries))
+        if scenario.rule:
+            rules = [each.rule() for each in scenario.rule]
+            components.append(RuledSchemes(rules, when_none_holds(scenario.rule, scenario.scheme)))
+        if isinstance(scenario.planning, AdaptivePlanning):
+            components.append(self._planner(scenario.planning))
+        if how.at_points:
+            inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=how.extension)
+            components.append(
+                TransitionsAtPoints(self.territory.zones.extended(how.extension), inside, settings.scheme)
+            )
+        return components
+
+    def _planner(self, planning: AdaptivePlanning) -> Component:
+        scenario, overhead = self._scenario, self._scenario.cellular.overhead + PORT_BYTES
+        learner = LearnerSettings(
+            dwell=planning.dwell,
+            target_recall=planning.target_recall,
+            match_weight=planning.match_weight,
+            keep_alive=scenario.delivery.forget_after / 3,
+            alive_bytes=alive_bytes(overhead),
+        )
+        settings = AdaptiveSettings(
+            candidates=tuple(each.spec() for each in planning.candidates),
+            window=planning.window,
+            learner=learner,
+            circumstances=Circumstances(scenario.clients.location_interval, overhead=overhead),
+        )
+        return AdaptiveSchemes(self.territory, settings)
 
     def _broker_half(self) -> CloudBroker:
         assert self.broker is not None

@@ -21,7 +21,8 @@ _HEADING: Final = "| key | what may stand there | default | meaning |\n|---|---|
 
 def section() -> str:
     """All keys, as Markdown."""
-    parts = [_section((part.name,), kind_of(part), part.metadata["explanation"]) for part in fields(Scenario)]
+    shown: dict[int, str] = {}
+    parts = [_section((part.name,), kind_of(part), part.metadata["explanation"], shown) for part in fields(Scenario)]
     return "\n".join(line for part in parts for line in part)
 
 
@@ -34,11 +35,17 @@ def up_to_date(text: str) -> str:
     return f"{before}{BEGIN}\n{section()}\n{END}{after}"
 
 
-def _section(path: tuple[str, ...], kind: Kind[Any], explanation: str) -> Iterator[str]:
+def _section(path: tuple[str, ...], kind: Kind[Any], explanation: str, shown: dict[int, str]) -> Iterator[str]:
+    """``shown`` are the varieties that stand there already, by identity; whoever takes them up again refers to them."""
     heading = ".".join(path)
     if isinstance(kind, Tables):
         heading, kind = f"[{heading}]", kind.kind
     yield f"### `[{heading}]`: {explanation}\n"
+    if id(kind) in shown:
+        yield f"As `[{shown[id(kind)]}]`.\n"
+        return
+    if isinstance(kind, Varieties):
+        shown[id(kind)] = heading
     varieties = kind.sections if isinstance(kind, Varieties) else {"": _of(kind)}
     if isinstance(kind, Varieties):
         yield f"| `{kind.key}` | |\n|---|---|"
@@ -49,7 +56,7 @@ def _section(path: tuple[str, ...], kind: Kind[Any], explanation: str) -> Iterat
     yield from _keys(varieties)
     yield ""
     for name, inner in _tables(varieties).items():
-        yield from _section((*path, name), kind_of(inner), inner.metadata["explanation"])
+        yield from _section((*path, name), kind_of(inner), inner.metadata["explanation"], shown)
 
 
 def _keys(varieties: Mapping[str, type[Section]]) -> Iterator[str]:

@@ -13,9 +13,11 @@ from typing import Final
 from nearcast.scenario.kinds import entry
 from nearcast.scenario.loads import WORKLOADS, Publications, Workload
 from nearcast.scenario.movements import MOBILITY, Mobility
+from nearcast.scenario.planning_section import PLANNING, AdaptivePlanning, Planning, RuleEntry
 from nearcast.scenario.population_section import POPULATIONS, Everybody, Population
 from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DURATION, SIZE
+from nearcast.scenario.schemes import SCHEMES, Privacy, Scheme, TransitionEntry, Transitions
 from nearcast.scenario.sections import Cellular, Clients, Delivery, Radio, Run
 from nearcast.scenario.tables import Section, Table, Tables
 from nearcast.scenario.worlds import WORLDS, World
@@ -41,6 +43,16 @@ class Scenario(Section):
     cellular: Cellular = entry(Table(Cellular), {}, "the cellular network")
     radio: Radio = entry(Table(Radio), {}, "the radio between those who are near each other")
     delivery: Delivery = entry(Table(Delivery), {}, "how events get to those whom they concern")
+    scheme: Scheme = entry(SCHEMES, {}, "the filter scheme with which the run starts")
+    transition: tuple[TransitionEntry, ...] = entry(
+        Tables(Table(TransitionEntry)), [], "when clients and broker change to another one"
+    )
+    rule: tuple[RuleEntry, ...] = entry(
+        Tables(Table(RuleEntry)), [], "at which values of what the broker knows they do, beside set times"
+    )
+    planning: Planning = entry(PLANNING, {}, "who decides when, instead of times and rules")
+    transitions: Transitions = entry(Table(Transitions), {}, "how they do")
+    privacy: Privacy = entry(Table(Privacy), {}, "clients that do not say where they are")
     workload: tuple[Workload, ...] = entry(Tables(WORKLOADS), [{}], "what is published, and who wants to hear of it")
 
     def to_toml(self, *, explained: bool = False) -> str:
@@ -55,6 +67,7 @@ class Scenario(Section):
         yield from self._ground()
         yield from self._networks()
         yield from self._times()
+        yield from self._plans()
         if self.population.most() > self.clients.number:
             yield Contradiction(
                 ("population.points", "clients.number"),
@@ -73,6 +86,20 @@ class Scenario(Section):
                 " choose model 'waypoint', or another kind of world",
             )
         has_points = world.brings_points or bool(world.attraction_points)
+        schemes = [("scheme.kind", self.scheme), ("privacy.scheme.kind", self.privacy.scheme)]
+        schemes += [(f"transition.{number}.scheme", entry.scheme) for number, entry in enumerate(self.transition, 1)]
+        for number, rule in enumerate(self.rule, 1):
+            schemes += [(f"rule.{number}.{key}", scheme) for key, scheme in rule.schemes().items()]
+        if isinstance(self.planning, AdaptivePlanning):
+            named = enumerate(self.planning.candidates, 1)
+            schemes += [(f"planning.candidates.{number}", scheme) for number, scheme in named]
+        for key, scheme in schemes:
+            if scheme.needs_points and not has_points:
+                yield Contradiction(
+                    (key, "world.kind", "world.attraction_points"),
+                    f"'{scheme.word}' needs attraction points, and a '{world.word}' world brings none;"
+                    " add some as [[world.attraction_points]]",
+                )
         for number, load in enumerate(self.workload, 1):
             if load.needs_points and not has_points:
                 yield Contradiction(
@@ -97,6 +124,13 @@ class Scenario(Section):
                     f"{SIZE.text(load.payload)} cannot be broadcast: a message by radio has at most {longest} B",
                 )
 
+    def _plans(self) -> Iterator[Contradiction]:
+        if isinstance(self.planning, AdaptivePlanning) and (self.rule or self.transition):
+            other = "rule" if self.rule else "transition"
+            yield Contradiction(
+                ("planning.kind", other), f"'adaptive' decides itself; leave out [[{other}]], or set the kind to 'none'"
+            )
+
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration
         starts = [
@@ -105,6 +139,7 @@ class Scenario(Section):
             if isinstance(load, Publications)
         ]
         starts += [("cellular.outages", start) for start, _ in self.cellular.outages]
+        starts += [(f"transition.{number}.at", entry.at) for number, entry in enumerate(self.transition, 1)]
         if isinstance(self.population, Everybody):
             starts += [("population.join_within", self.population.join_within + self.population.after)]
         for key, time in starts:

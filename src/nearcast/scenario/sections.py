@@ -240,3 +240,8 @@ class Delivery(Section):
         OneOf(("cloud", "broadcast", "both")), "cloud", "by way of a broker, to those in radio range, or both ways"
     )
     forget_after: float = entry(_SPAN, "60 s", "the broker takes a client for gone that was silent for so long")
+    piggyback: float = entry(
+        Quantity(DURATION, Range(least=0.0)),
+        "0 s",
+        "how long a client's position waits for an event that can take it along",
+    )

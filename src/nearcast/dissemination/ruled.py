@@ -1,0 +1,68 @@
+"""Transitions by rules: when what the broker knows of its situation passes a threshold, everybody changes (BYPASS.KOM 4.7).
+
+Several rules on the same information are the steps of a ladder, such as LPS, RGRID and GRID in LCN 2016.  So the scheme follows
+from which rules hold, not from the order in which they began and ended: the last of those that hold decides.  A crowd that
+leaves at once would else end on the step whose rule happened to be looked at last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from nearcast.dissemination.cloud_broker import CloudBroker
+from nearcast.dissemination.cloud_messages import PROXY
+from nearcast.runtime.host import Component, Host
+from nearcast.transition.plan import Action, Exchange
+from nearcast.transition.rules import Condition, Rule, RuleEngine, RuleStatistics
+from nearcast.transition.specification import MechanismSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeRule:
+    """That scheme as long as the condition holds; the shortest time between two changes of mind is ``dwell`` seconds."""
+
+    condition: Condition
+    scheme: MechanismSpec
+    dwell: float = 0.0
+
+
+class RuledSchemes(Component):
+    """After ``CloudBroker`` among the components of the broker's host.
+
+    ``otherwise`` runs when no rule holds any more.  At first that is taken for granted: before a rule begins to hold, nothing is done.
+    """
+
+    def __init__(self, rules: Iterable[SchemeRule], otherwise: MechanismSpec, interval: float = 1.0) -> None:
+        self._otherwise: Final = otherwise
+        self._interval: Final = interval
+        self._rules: Final = [(_rule(f"rule {number}", each, otherwise), each) for number, each in enumerate(rules, 1)]
+        self._broker: CloudBroker
+        self._engine: RuleEngine
+
+    def start(self, host: Host) -> None:
+        self._broker = host.component(CloudBroker)
+        rules = [rule for rule, _ in self._rules]
+        self._engine = RuleEngine(host.state, host.clock, host.timers, rules, self._act, interval=self._interval)
+        self._engine.start()
+
+    def stop(self) -> None:
+        self._engine.stop()
+
+    def statistics(self) -> RuleStatistics:
+        return self._engine.statistics()
+
+    def _act(self, changed: Rule, actions: tuple[Action, ...]) -> None:
+        # The engine counts a rule as switched only after this has gone well.
+        begins = actions is changed.actions
+        holding = [
+            each.scheme for rule, each in self._rules if (begins if rule is changed else self._engine.active(rule.name))
+        ]
+        self._broker.transition(holding[-1] if holding else self._otherwise)
+
+
+def _rule(name: str, rule: SchemeRule, otherwise: MechanismSpec) -> Rule:
+    return Rule(
+        name, (rule.condition,), (Exchange(PROXY, rule.scheme),), (Exchange(PROXY, otherwise),), dwell=rule.dwell
+    )
