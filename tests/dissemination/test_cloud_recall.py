@@ -41,6 +41,16 @@ def test_egrid_misses_nobody_if_the_margin_is_what_one_can_walk_meanwhile(cells:
     assert concerned <= town.reached()
 
 
+@pytest.mark.parametrize("seed", [5, 6, 7, 8])
+def test_a_broker_that_forgets_positions_misses_nobody_either(seed: int) -> None:
+    options = Options(of("RGRID", factor=20, margin=MARGIN), profile=PROFILE, fix_every=INTERVAL, seed=seed)
+    town = CloudTown(40, options)
+    town.wander(SPEED)
+    town.join_all(NEAR)
+    town.after(1.0)  # subscriptions and first requests, in whatever order they come
+    assert chatter(town, 20, 125.0) <= town.reached()
+
+
 def test_egrid_misses_somebody_without_a_margin() -> None:
     # Circles and fine cells: what a box or a large cell takes in beyond the circle serves as a margin, too.
     town, concerned = run(of("EGRID", cover="circle", factor=20))
@@ -79,3 +89,42 @@ def test_the_farther_ste_looks_ahead_the_more_it_finds_and_the_less_of_that_is_w
     # It looks ahead only: those who have passed by, and are still near, are where the fix says they are.
     assert recalls[-1] > recalls[0] + 0.05
     assert precisions[-1] < precisions[0] / 1.5
+
+
+@pytest.mark.parametrize(
+    ("scheme", "counted"),
+    [
+        (of("RADIAL"), 40),
+        (of("STE", alpha=0.02), 40),
+        (of("GRID"), 25),
+        (of("EGRID"), 25),
+        (of("EGRID", factor=10), 100),
+    ],
+    ids=str,
+)
+def test_match_operations_are_counted_as_the_documents_do_and_as_they_were_done(
+    scheme: MechanismSpec, counted: int
+) -> None:
+    town, _ = run(scheme, seconds=20)
+    statistics = town.cloud.statistics()
+    assert statistics.events == 20
+    assert statistics.match_operations_counted == 20 * counted
+    assert statistics.match_operations_done < statistics.match_operations_counted / 2
+    if counted == 40:
+        assert statistics.multicasts == statistics.notifications  # one message to each
+    else:
+        assert statistics.match_operations_done == 20
+        assert statistics.multicasts <= 20  # one to the cell
+        assert statistics.notifications > 20
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_seed_is_the_same_run(seed: int) -> None:
+    rows = []
+    for _ in range(2):
+        town = CloudTown(20, Options(of("EGRID", cells="hexagon"), profile=PROFILE, fix_every=2.0, seed=seed))
+        town.wander(SPEED)
+        town.join_all(NEAR)
+        chatter(town, 15, 125.0)
+        rows.append((town.rows, sorted(map(repr, town.cellular.traffic()))))
+    assert rows[0] == rows[1]

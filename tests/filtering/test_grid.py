@@ -148,6 +148,16 @@ def test_who_needs_more_cells_for_a_new_subscription_asks_if_the_broker_cannot_k
     assert pair.walk(0, 0) == []
 
 
+def test_a_request_that_overtakes_the_subscription_is_not_forgotten_before_that_comes() -> None:
+    here = place(0, 0)
+    half = Ears().make(RGRID)
+    half.adopt("ada", ClientContext())
+    half.hear("ada", AssignmentRequest(1, here.lat, here.lon))
+    half.subscribe("ada", Subscription("news", area=Circle(180.0)))
+    assert len(half.contexts["ada"].channels) == 5
+    assert half.contexts["ada"].position is None
+
+
 def test_who_lost_cells_is_told() -> None:
     pair = Pair(EGRID, 200.0)
     pair.walk(0, 0)

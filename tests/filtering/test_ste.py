@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.filtering.halves import TERRITORY, Ears, Step, World, events, of, place, play, steps
+from tests.filtering.halves import TERRITORY, Ears, Step, World, events, expected, of, place, play, steps
 
 from nearcast.filtering.client_half import Surroundings
 from nearcast.filtering.context import ClientContext
@@ -28,6 +28,10 @@ def update(time: int, at: Point, speed: float = 0.0, heading: float | None = Non
 
 def at(x: float, y: float) -> Event:
     return Event("e", "news", 0, place=place(x, y))
+
+
+def _around(radius: float, name: str) -> Subscription:
+    return Subscription("news", area=Circle(radius), id=name)
 
 
 @given(script=st.lists(steps, max_size=14), published=st.lists(events, min_size=1, max_size=4))
@@ -54,6 +58,30 @@ def test_who_is_found_looking_ahead_is_found_looking_farther(
     play(far, World(), script)
     for event in published:
         assert set(near.receivers(event, None)) <= set(far.receivers(event, None))
+
+
+one = st.just("ada")
+walks = st.one_of(
+    st.tuples(st.just("subscribe"), one, st.builds(_around, st.sampled_from([30.0, 125.0]), st.sampled_from("ab"))),
+    st.tuples(st.just("unsubscribe"), one, st.sampled_from("ab")),
+    st.tuples(
+        st.just("hear"),
+        one,
+        st.builds(
+            update, st.just(0), st.just(place(0, 0)), st.sampled_from([0.0, 1.5, 10.0]), st.sampled_from([0.0, 90.0])
+        ),
+    ),
+)
+
+
+@given(st.lists(walks, min_size=3, max_size=8))
+def test_whatever_a_walker_does_its_envelopes_are_those_of_its_last_step_and_its_subscriptions(
+    script: list[Step],
+) -> None:
+    half, world, spec = Ears().make(of("STE", alpha=0.5)), World(), of("STE", alpha=0.5)
+    play(half, world, script)
+    for event in (at(x, y) for x in (0, 40, 110, 280) for y in (0, 40, 110, 280)):
+        assert set(half.receivers(event, None)) == expected(spec, world, event)
 
 
 @pytest.mark.parametrize("angle", [0.0, 15.0, 45.0])

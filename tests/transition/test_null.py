@@ -2,11 +2,12 @@ from abc import abstractmethod
 from typing import Any
 
 import pytest
-from tests.transition.mechanisms import Radial, Scheme
+from tests.transition.mechanisms import Located, Radial, Scheme
 
 from nearcast.errors import InvalidInput
 from nearcast.transition.mechanism import Mechanism
 from nearcast.transition.null import NullMechanism, is_null, neutral, null_of
+from nearcast.transition.state import carry_over
 
 
 class Rich(Mechanism):
@@ -83,3 +84,10 @@ def test_it_is_started_and_stopped_without_effect_whatever_the_api_does() -> Non
 def test_what_is_no_api_is_refused() -> None:
     with pytest.raises(InvalidInput, match="derived from Mechanism, not <class 'int'>"):
         null_of(int)  # type: ignore[type-var]
+
+
+def test_nothing_is_left_in_a_null_mechanism_that_others_share() -> None:
+    source, null = Radial([]), null_of(Located)  # an API that declares state itself
+    source.report("a", 1)
+    carry_over(source, null)
+    assert not hasattr(null, "places")

@@ -31,9 +31,10 @@ from nearcast.dissemination.cloud_messages import (
     radius_of,
     subscription_in,
 )
+from nearcast.dissemination.cloud_messages import message_of as subscription_message_of
 from nearcast.dissemination.wire import EventMessage, event_in, without_tag
 from nearcast.dissemination.wire import message_of as event_message_of
-from nearcast.errors import TransitionFailed
+from nearcast.errors import InvalidPlan, TransitionFailed
 from nearcast.filtering.broker_half import BrokerHalf, Cloud, Tally
 from nearcast.filtering.context import NEVER, ClientContext
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining, SchemeMessage, ToClient
@@ -220,6 +221,8 @@ class CloudBroker(Component):
 
         Raises ``TransitionFailed`` if the broker cannot change; then nobody does.
         """
+        if scheme == NULL:
+            raise InvalidPlan("a broker needs a filter scheme: without one, it would forget its clients")
         members = [client for client in (self._proxy.members if clients is None else clients) if self._follows(client)]
         affected = [client for client in members if self._proxy.spec_for(client) != scheme]
         if not affected and (clients is not None or scheme == self._proxy.default):
@@ -266,7 +269,8 @@ class CloudBroker(Component):
             contexts = self._proxy.instances[spec].contexts
             for client in group:
                 # Whoever wants no area gets the same in all schemes, and may have nothing to say in any.
-                if client in contexts and contexts[client].has_area():
+                needed = client in contexts and (contexts[client].has_area() or not self._settings.state_transfer)
+                if needed:
                     half.adopt(client, contexts[client].copy())
             if half.contexts:
                 copies.append(half)
@@ -340,6 +344,8 @@ class CloudBroker(Component):
                 self._replace(sender, message.subscriptions_held)
                 if message.context is not None:
                     self._take(sender, message.context)
+                else:
+                    self._overlaps.arrived(sender, message.clock)
             case Alive():
                 self._compare(sender, message.subscriptions)
                 self._compare_clocks(sender, message)
@@ -468,8 +474,18 @@ class CloudBroker(Component):
         wanted, held = {message.id: message for message in subscriptions}, self._held(client)
         for name in [name for name in held if name not in wanted]:
             self._unsubscribe(client, name)
+        # What the old scheme still knows is no news: events that are on their way were published after it was subscribed to.
+        known = {
+            name: each
+            for old in self._overlaps.halves_of(client)
+            for name, each in old.contexts[client].subscriptions.items()
+        }
         for name, message in wanted.items():
-            if name not in held:
+            if name in held:
+                continue
+            if name in known and subscription_message_of(known[name]) == message:
+                self._half(client).subscribe(client, known[name])
+            else:
                 self._subscribe(client, message)
 
     def _held(self, client: Address) -> dict[str, Subscription]:

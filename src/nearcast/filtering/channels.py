@@ -153,7 +153,8 @@ class ChannelBroker(BrokerHalf):
     def _moved(self, client: str, context: ClientContext) -> None:
         if context.position is not None:
             channels, _ = self._assign(context.position, context.radius())
-            if not self._remember_location:
+            # It is forgotten when it has served: who asks before its subscription has come would be assigned to too little.
+            if not self._remember_location and context.has_area():
                 context.position = None
         else:
             channels = tuple(channel for channel in context.channels if self._is_known(channel))

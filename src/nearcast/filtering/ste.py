@@ -50,13 +50,9 @@ class SteBroker(RadialBroker):
                 kept.append(client)
         return kept
 
-    def _index(self, client: str, subscription: Subscription) -> None:
-        super()._index(client, subscription)
-        self._envelopes.get(client, {}).pop(subscription.id, None)  # the matcher has the bare circle again
-
     def _deindex(self, client: str, subscription: Subscription) -> None:
         super()._deindex(client, subscription)
-        # Or what is left, if it has no area, would be judged by the envelope of what has ended.
+        # Or a subscription that replaces this one would seem to be in the matcher already, as wide as it has to be.
         self._envelopes.get(client, {}).pop(subscription.id, None)
 
     def _moved(self, client: str, context: ClientContext) -> None:

@@ -39,7 +39,7 @@ class _Reporting(Scheme):
         "fix",
         "when a client reports its position: with every fix, after so far, after so long, or after either",
     )
-    distance: float = entry(_METRES, "10 m", "how far it goes between two reports ('distance', 'hybrid')")
+    distance: float = entry(Quantity(LENGTH, Range(above=0.0, most=100_000.0)), "10 m", "how far it goes between two reports ('distance', 'hybrid')")
     seconds: float = entry(_SPAN, "15 s", "how long it waits between two reports ('frequency', 'hybrid')")
 
 
@@ -75,7 +75,7 @@ class GridScheme(Scheme):
 
     cells: str = entry(OneOf(("square", "hexagon")), "square", "their form; hexagons are those of H3")
     factor: int = entry(Count(Range(least=1, most=10_000)), 5, "so many rows and columns of squares")
-    resolution: int = entry(Count(Range(least=0, most=15)), 9, "of hexagons; 9 has edges of about 200 m")
+    resolution: int = entry(Count(Range(least=4, most=15)), 9, "of hexagons; 9 has edges of about 200 m")
     remember_location: bool = entry(
         Flag(), True, "whether the broker keeps the position by which it assigned cells (BYPASS.KOM) or not (LCN 2016)"
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from nearcast.errors import NearcastError, TransitionFailed
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Endpoint
@@ -88,7 +90,7 @@ class TransitionAgent(Component):
     def _receive(self, sender: Address, message: PlanMessage) -> None:
         done = self.execute(message.plan)
         if self._acknowledge:
-            self._endpoint.send(sender, done)
+            self._endpoint.send(sender, msgspec.structs.replace(done, attempt=message.attempt))
 
     def _carried_out(self, plan: ExecutionPlan) -> PlanDone:
         newer: PlanId | None = None

@@ -45,6 +45,8 @@ class _Addressee:
 
     wait: float = 0.0
     timer: Cancellable | None = None
+    attempt: int = 0
+    """How often it was brought up: an answer from before may be that of an earlier life, which it has forgotten."""
 
 
 class TransitionCoordinator(Component):
@@ -105,19 +107,21 @@ class TransitionCoordinator(Component):
     def bring_up(self, host: Address, group: str | None = None) -> int:
         """Send a host what it missed: called when it joined, came back, or shows by its messages that it lags behind.
 
-        What is on its way to it already is not sent again.  Answers how many plans it takes.
+        Answers to what was sent before count no longer.  Answers how many plans it takes.
         """
         addressee = self._addressees.setdefault(host, _Addressee())
+        addressee.attempt += 1
+        addressee.underway = None
         newest = Goal()
         for plan in (*self.goal(group), *addressee.goal.plans()):
             newest.accept_plan(plan)
         plans = newest.plans()
-        underway = {plan.id for plan in addressee.queue}
         for plan in plans:
             if not self._acknowledged:
-                self._send(host, plan)
-            elif plan.id not in underway:
+                self._send(host, addressee, plan)
+            elif all(plan.id != queued.id for queued in addressee.queue):
                 self._enqueue(host, addressee, plan)
+        self._advance(host, addressee)
         return len(plans)
 
     def forget(self, host: Address) -> None:
@@ -173,26 +177,28 @@ class TransitionCoordinator(Component):
             addressee.timer.cancel()
         addressee.underway, addressee.wait = first, self._retry
         if first:
-            self._send(host, first)
+            self._send(host, addressee, first)
             self._set_timer(host, addressee, first)
 
     def _set_timer(self, host: Address, addressee: _Addressee, plan: ExecutionPlan) -> None:
         def again() -> None:
             self._repeated += 1
-            self._send(host, plan)
+            self._send(host, addressee, plan)
             addressee.wait = min(2 * addressee.wait, self._longest_retry)
             self._set_timer(host, addressee, plan)
 
         addressee.timer = self._host.timers.after(addressee.wait, again)
 
-    def _send(self, host: Address, plan: ExecutionPlan) -> None:
+    def _send(self, host: Address, addressee: _Addressee, plan: ExecutionPlan) -> None:
         self._sent += 1
-        self._endpoint.send(host, PlanMessage(plan))
+        self._endpoint.send(host, PlanMessage(plan, addressee.attempt))
 
     def _receive(self, sender: Address, done: PlanDone) -> None:
         self.observe_clock(done.clock)
         addressee = self._addressees.get(sender)
-        if addressee is None or all(plan.id != done.plan for plan in addressee.queue):
+        if addressee is None or done.attempt < addressee.attempt:
+            return
+        if all(plan.id != done.plan for plan in addressee.queue):
             return  # answered before, or no longer wanted
         self._answered += 1
         self._failed += not done.ok

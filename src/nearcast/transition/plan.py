@@ -57,6 +57,8 @@ class ExecutionPlan(msgspec.Struct, frozen=True, array_like=True):
 
 class PlanMessage(Message, frozen=True, tag="plan"):
     plan: ExecutionPlan
+    attempt: int = 0
+    """Comes back with the answer: a host that was brought up anew has to answer anew."""
 
 
 class PlanDone(Message, frozen=True, tag="plan done"):
@@ -72,3 +74,6 @@ class PlanDone(Message, frozen=True, tag="plan done"):
 
     outdated_by: PlanId | None = None
     """The newest plan because of which an action was left out."""
+
+    attempt: int = 0
+    """That of the message to which this is the answer."""

@@ -16,6 +16,7 @@ import msgspec
 from nearcast.errors import InvalidInput, TransitionFailed
 from nearcast.transition.declarations import Declarations, Parameter, Transferred, declarations
 from nearcast.transition.mechanism import Mechanism
+from nearcast.transition.null import is_null
 
 __all__ = [
     "Declarations",
@@ -46,6 +47,8 @@ def carry_over(
     With ``members``, only their entries of what is kept per member.  A target that is ``running`` has state of its own: to
     it, only entries are added.
     """
+    if is_null(source) or is_null(target):
+        return  # a null mechanism has no state, and is the same one for all proxies of its API
     for move in _moves(type(source), type(target)):
         value = getattr(source, move.field, _ABSENT)
         if value is _ABSENT or (running and not move.per_member):
