@@ -185,7 +185,7 @@ class Transitions(Section):
     overlap: bool = entry(
         Flag(), True, "whether the old scheme goes on for a client until the new one knows enough of it (false)"
     )
-    grace: float = entry(_SPAN, "10 s", "how long it goes on at most")
+    grace: float = entry(_SPAN, "60 s", "how long it goes on at most for a client of which nothing is heard")
     acknowledged: bool = entry(Flag(), True, "whether plans are acknowledged, and sent again until they are (false)")
     unknown_channels: str = entry(
         OneOf(("place", "discard")),
