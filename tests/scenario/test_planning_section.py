@@ -1,11 +1,11 @@
-"""``[[rule]]`` in scenario files."""
+"""``[[rule]]`` and ``[planning]`` in scenario files."""
 
 import pytest
 
 from nearcast.dissemination.broker_state import SUBSCRIBERS
-from nearcast.dissemination.ruled import SchemeRule
 from nearcast.errors import InvalidScenario
-from nearcast.scenario.planning_section import when_none_holds
+from nearcast.planning.ruled import SchemeRule
+from nearcast.scenario.planning_section import AdaptivePlanning, when_none_holds
 from nearcast.scenario.reading import examples, parse
 from nearcast.scenario.schema import Scenario
 from nearcast.transition.rules import Condition, Direction
@@ -57,3 +57,39 @@ def test_the_example_climbs_from_positions_to_cells_and_its_thresholds_lie_on_th
     assert [rule.scheme.word for rule in scenario.rule] == ["RGRID", "GRID"]
     assert min(rule.back_at or 0 for rule in scenario.rule) > 50
     assert max(rule.above or 0 for rule in scenario.rule) < scenario.population.most()
+
+
+ADAPTIVE = "planning.kind = 'adaptive'\n"
+
+
+def test_candidates_are_read_and_written() -> None:
+    scenario = parse("[planning]\nkind = 'adaptive'\ncandidates = [{kind = 'STE'}, {kind = 'EGRID', factor = 7}]")
+    assert isinstance(scenario.planning, AdaptivePlanning)
+    specs = [candidate.spec() for candidate in scenario.planning.candidates]
+    assert specs == [MechanismSpec("STE"), MechanismSpec.of("EGRID", factor=7)]
+    assert parse(scenario.to_toml()) == scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (ADAPTIVE + "[[rule]]\nabove = 1", "planning.kind: 'adaptive' decides itself; leave out [[rule]]"),
+        (ADAPTIVE + "[[transition]]", "planning.kind: 'adaptive' decides itself; leave out [[transition]]"),
+        (ADAPTIVE + "planning.candidates = []", "planning.candidates: has no candidates; give at least one scheme"),
+        ("planning.window = '1 s'", "planning.window: 'none' has no such key; 'adaptive' has"),
+        (
+            ADAPTIVE + "planning.candidates = [{kind = 'MULTI'}]\nworld.kind = 'plain'\nmobility.model = 'waypoint'",
+            "planning.candidates[1]: 'MULTI' needs attraction points",
+        ),
+    ],
+)
+def test_plans_that_cannot_be_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidScenario) as refused:
+        parse(text)
+    assert complaint in str(refused.value)
+
+
+def test_the_day_has_quiet_and_busy_times() -> None:
+    scenario = parse(examples()["day"].read_text())
+    assert isinstance(scenario.planning, AdaptivePlanning)
+    assert scenario.planning.target_recall == 0.95

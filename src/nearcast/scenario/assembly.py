@@ -6,22 +6,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
-from nearcast.dissemination.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
-from nearcast.dissemination.at_points import TransitionsAtPoints
 from nearcast.dissemination.broadcast import Broadcast
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Memory
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
-from nearcast.dissemination.expectations import Circumstances
-from nearcast.dissemination.learning import LearnerSettings
 from nearcast.dissemination.publisher import EventService
-from nearcast.dissemination.ruled import RuledSchemes
-from nearcast.dissemination.timetable import Timetable, TimetableEntry
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.missing import Strategy
 from nearcast.filtering.specification import Territory
 from nearcast.filtering.tessellation import GeoBox
+from nearcast.planning.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
+from nearcast.planning.at_points import TransitionsAtPoints
+from nearcast.planning.expectations import Circumstances
+from nearcast.planning.learning import LearnerSettings
+from nearcast.planning.ruled import RuledSchemes
+from nearcast.planning.timetable import Timetable, TimetableEntry
 from nearcast.runtime.host import Component
 from nearcast.runtime.messages import PORT_BYTES
 from nearcast.runtime.observers import Observers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from nearcast.dissemination.broker_state import INFORMATION
-from nearcast.dissemination.ruled import SchemeRule
+from nearcast.planning.ruled import SchemeRule
 from nearcast.scenario.kinds import Number, OneOf, Optional, Quantity, Range, entry
 from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DURATION, PROBABILITY

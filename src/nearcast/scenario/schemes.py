@@ -39,7 +39,11 @@ class _Reporting(Scheme):
         "fix",
         "when a client reports its position: with every fix, after so far, after so long, or after either",
     )
-    distance: float = entry(Quantity(LENGTH, Range(above=0.0, most=100_000.0)), "10 m", "how far it goes between two reports ('distance', 'hybrid')")
+    distance: float = entry(
+        Quantity(LENGTH, Range(above=0.0, most=100_000.0)),
+        "10 m",
+        "how far it goes between two reports ('distance', 'hybrid')",
+    )
     seconds: float = entry(_SPAN, "15 s", "how long it waits between two reports ('frequency', 'hybrid')")
 
 

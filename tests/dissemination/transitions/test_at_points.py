@@ -15,7 +15,7 @@ from tests.dissemination.transitions.cases import (
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Options, Outcome, run
 
-from nearcast.dissemination.at_points import TransitionsAtPoints
+from nearcast.planning.at_points import TransitionsAtPoints
 from nearcast.transition.specification import MechanismSpec
 
 RADIAL = MechanismSpec("RADIAL")

@@ -15,10 +15,6 @@ from typing import Final
 
 from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_messages import Alive
-from nearcast.dissemination.expectations import Circumstances, detail, expectation, tells
-from nearcast.dissemination.learning import Learner, LearnerSettings, LearnerStatistics, Load, Observation
-from nearcast.dissemination.recall_estimate import RecallCounts, RecallEstimator
-from nearcast.dissemination.shadows import Shadow, ShadowStatistics
 from nearcast.dissemination.wire import message_of
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.context import ClientContext
@@ -26,6 +22,11 @@ from nearcast.filtering.specification import Territory, scheme_of
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point, offset
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.planning.estimates import Load, Observation
+from nearcast.planning.expectations import Circumstances, detail, expectation, tells
+from nearcast.planning.learning import Learner, LearnerSettings, LearnerStatistics
+from nearcast.planning.recall_estimate import RecallCounts, RecallEstimator
+from nearcast.planning.shadows import Shadow, ShadowStatistics
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import encoded
 from nearcast.runtime.ports import Address, Fix
@@ -79,6 +80,9 @@ class AdaptiveSchemes(Component):
         self._learner: Learner | None = None
         self._sample: Final[dict[Address, Fix]] = {}
         self._every = 1
+        self._settled: Instant = 0
+        """After a switch everybody says something, which belongs to its price; what clients say then is not usual."""
+
         self._failed = 0
         self._host: Host
         self._broker: CloudBroker
@@ -154,7 +158,8 @@ class AdaptiveSchemes(Component):
         counts = self._recall.take()
         if learner is not None:
             if self._broker.scheme != learner.running:  # somebody else has changed it
-                self._adopt(learner)
+                if any(shadow.spec == self._broker.scheme for shadow in self._shadows):
+                    self._switched(learner, self._broker.scheme)
             else:
                 size = window.shown_bytes / window.shown if window.shown else 0.0
                 clients = len(self._broker.clients)
@@ -182,7 +187,7 @@ class AdaptiveSchemes(Component):
         for number, (shadow, before) in enumerate(zip(self._shadows, self._before, strict=True)):
             now = shadow.statistics()
             operations = now.match_operations - before.match_operations
-            told = tells(running, scheme_of(shadow.spec))
+            told = tells(running, scheme_of(shadow.spec)) and self._host.now() >= self._settled
             found[shadow.spec] = Observation(
                 offered_bytes=window.offered_bytes,
                 told_bytes=window.told_bytes[number],
@@ -206,11 +211,13 @@ class AdaptiveSchemes(Component):
         except TransitionFailed:
             self._failed += 1
         else:
-            learner.switched(chosen)
+            self._switched(learner, chosen)
 
-    def _adopt(self, learner: Learner) -> None:
-        if any(shadow.spec == self._broker.scheme for shadow in self._shadows):
-            learner.switched(self._broker.scheme)
+    def _switched(self, learner: Learner, to: MechanismSpec) -> None:
+        learner.switched(to)
+        self._recall.restart()
+        settling = self._settings.circumstances.location_interval + self._settings.window
+        self._settled = self._host.now() + round(settling * MICROSECONDS)
 
     def _forget_those_who_left(self) -> None:
         present = frozenset(self._broker.clients)

@@ -84,6 +84,10 @@ class RecallEstimator:
     def forget(self, client: Address) -> None:
         self._last.pop(client, None)
 
+    def restart(self) -> None:
+        """Clients follow another rule from now on: what they said, or did not say, before means something else."""
+        self._last.clear()
+
     def expire(self, now: Instant) -> None:
         """Events so old that nobody will say any more where they were then."""
         while self._events and self._events[0].event.published < now - REMEMBERED:

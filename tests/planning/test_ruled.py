@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from nearcast.dissemination.broker_state import MATCH_RATE, SUBSCRIBERS
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker
-from nearcast.dissemination.ruled import RuledSchemes, SchemeRule
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.attraction import Zones
 from nearcast.filtering.specification import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
+from nearcast.planning.ruled import RuledSchemes, SchemeRule
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
 from nearcast.runtime.simulation.kernel import Simulation

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from nearcast.dissemination.broker_state import square_kilometres
-from nearcast.dissemination.learning import Expectation
 from nearcast.filtering.messages import Assignment, AssignmentRequest, ContextUpdate
 from nearcast.filtering.specification import Egrid, Grid, Multi, Radial, Scheme, Ste, Territory, scheme_of
+from nearcast.planning.estimates import Expectation
 from nearcast.runtime.messages import Message, encoded
 from nearcast.transition.plan import Exchange, ExecutionPlan, PlanDone, PlanId, PlanMessage
 from nearcast.transition.specification import MechanismSpec
