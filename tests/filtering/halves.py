@@ -18,7 +18,7 @@ from nearcast.filtering.specification import Attract, Egrid, Grid, Multi, Ste, T
 from nearcast.model.acceptance import accepted, wanted
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, distance
 from nearcast.model.subscription import Subscription
 from nearcast.transition.specification import MechanismSpec
 from nearcast.transition.state import carry_over
@@ -136,7 +136,7 @@ def channels_of(spec: MechanismSpec, known: Known) -> tuple[str, ...] | None:
     if isinstance(scheme, Egrid):
         cells = scheme.tessellation(TERRITORY)
         return cells.around(known.position, known.radius + scheme.margin, scheme.cover)
-    return channels_at(spec, known.position)
+    return channels_at(spec, known.position) if isinstance(scheme, Grid) else _zones(spec, known.position, 0.0)
 
 
 def channels_at(spec: MechanismSpec, at: Point) -> tuple[str, ...]:
@@ -144,10 +144,16 @@ def channels_at(spec: MechanismSpec, at: Point) -> tuple[str, ...]:
     if isinstance(scheme, Grid):
         return (scheme.tessellation(TERRITORY).cell_of(at),)
     assert isinstance(scheme, Attract | Multi)
-    zones = tuple(
-        zone.name for zone in ZONES if Circle(zone.radius + scheme.extension, zone.center).covers_from(at, at)
-    )
-    return zones or (("elsewhere",) if isinstance(scheme, Attract) and scheme.catch_all else ())
+    return _zones(spec, at, scheme.extension)
+
+
+def _zones(spec: MechanismSpec, at: Point, around: float) -> tuple[str, ...]:
+    """Points within so many metres; and elsewhere, unless it is farther than that inside a point."""
+    scheme = scheme_of(spec)
+    away = {zone.name: distance(zone.center, at) - zone.radius for zone in ZONES}
+    inside = any(metres <= -around for metres in away.values())
+    elsewhere = ("elsewhere",) if isinstance(scheme, Attract) and scheme.catch_all and not inside else ()
+    return (*(name for name, metres in away.items() if metres <= around), *elsewhere)
 
 
 def _is_known(spec: MechanismSpec) -> Callable[[str], bool]:

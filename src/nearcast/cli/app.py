@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from nearcast.cli import bench
+from nearcast.cli import bench, experiment
 from nearcast.cli.demo import demo
 from nearcast.cli.simulate import simulate
 from nearcast.errors import NearcastError
@@ -26,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(experiment.app, name="experiment")
 app.command()(demo)
 app.command()(simulate)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.filtering.attraction import Zones
+from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.broker_half import Cloud
 from nearcast.filtering.channels import Assigned, ChannelBroker, ChannelClient, UnknownChannels
 from nearcast.filtering.client_half import Surroundings
@@ -22,15 +22,31 @@ OTHER: Final = "elsewhere"
 
 
 class Channels:
-    """Which channels a place belongs to: the rule that both halves share."""
+    """Which channels clients and events belong to: the rule that both halves share."""
 
-    def __init__(self, zones: Zones, *, catch_all: bool) -> None:
+    def __init__(self, zones: Zones, *, catch_all: bool, extension: float = 0.0) -> None:
+        """Without ``extension``, whoever is near the border of a point misses what happens on the other side of it.
+
+        So a channel takes in events from so many metres around its point, while clients belong to it only inside: "taking the
+        radius of subscriptions into account when matching incoming events" (BYPASS.KOM 6.2.4).  Clients at no point have no
+        border; their channel takes in all events but those that are farther than that inside a point.
+        """
         self.zones: Final = zones
+        self._around: Final = zones.extended(extension)
+        self._cores: Final = Zones(
+            Zone(zone.name, zone.center, zone.radius - extension) for zone in zones if zone.radius > extension
+        )
         self._elsewhere: Final = (OTHER,) if catch_all else ()
         self.count: Final = len(zones) + len(self._elsewhere)
 
+    def of(self, position: Point) -> tuple[str, ...]:
+        """Those of a client."""
+        return self.zones.at(position) or self._elsewhere
+
     def at(self, place: Point) -> tuple[str, ...]:
-        return self.zones.at(place) or self._elsewhere
+        """Those of an event."""
+        channels = self._around.at(place)
+        return channels if self._cores.at(place) else (*channels, *self._elsewhere)
 
     def __contains__(self, channel: object) -> bool:
         return channel in self.zones or channel in self._elsewhere
@@ -48,7 +64,7 @@ class AttractBroker(ChannelBroker):
         return self._channels.count
 
     def _assign(self, position: Point, _radius: float) -> Assigned:
-        channels = self._channels.at(position)
+        channels = self._channels.of(position)
         return Assigned(channels, self._own(channels))
 
     def _own(self, channels: tuple[str, ...]) -> str | None:
@@ -57,6 +73,10 @@ class AttractBroker(ChannelBroker):
 
     def _channels_at(self, place: Point) -> tuple[str, ...]:
         return self._channels.at(place)
+
+    def _channels_tagged(self, channel: str, place: Point) -> tuple[str, ...]:
+        # Of several channels that take an event in, its publisher can name only its own.
+        return tuple(dict.fromkeys((channel, *self._channels.at(place))))
 
     def _is_known(self, channel: str) -> bool:
         return channel in self._channels
@@ -79,4 +99,4 @@ class AttractClient(ChannelClient):
 
     def _stays(self, fix: Fix) -> bool:
         # Who was never told anything is not known to be in no channel, where there is none for everybody else.
-        return self._assigned_by != NEVER and self._channels.at(fix.position) == self.assigned
+        return self._assigned_by != NEVER and self._channels.of(fix.position) == self.assigned

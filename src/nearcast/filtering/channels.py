@@ -135,8 +135,12 @@ class ChannelBroker(BrokerHalf):
         if event.place is None:
             return (UNPLACED,)
         if channel is not None and self._unknown_channels == "discard":
-            return (channel,) if self._is_known(channel) else ()
+            return self._channels_tagged(channel, event.place) if self._is_known(channel) else ()
         return self._channels_at(event.place)
+
+    def _channels_tagged(self, channel: str, _place: Point) -> tuple[str, ...]:
+        """The channels of an event whose publisher says that it is in that one."""
+        return (channel,)
 
     # Clients
 

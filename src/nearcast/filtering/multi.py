@@ -66,7 +66,7 @@ class MultiBroker(BrokerHalf):
         return self._attract if client in self._attract.contexts else self._radial
 
     def _right_half(self, context: ClientContext) -> BrokerHalf:
-        inside = context.position is not None and bool(self._channels.at(context.position))
+        inside = context.position is not None and bool(self._channels.of(context.position))
         return self._attract if inside else self._radial
 
     # The index is that of the halves.

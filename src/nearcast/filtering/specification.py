@@ -127,7 +127,7 @@ class Egrid(Grid, frozen=True, kw_only=True):
 
 class Attract(Scheme, frozen=True, kw_only=True):
     extension: Metres = 0.0
-    """Metres by which each channel is larger than its attraction point: the largest radius of interest closes the ring of missed
+    """From so many metres around its point a channel takes events in: the largest radius of interest closes the ring of missed
     events around a point (BYPASS.KOM 6.2.4; 6.4.2 says the average, which is the same where all radii are equal)."""
 
     catch_all: bool = True
@@ -140,7 +140,7 @@ class Attract(Scheme, frozen=True, kw_only=True):
         return AttractClient(surroundings, self._channels(territory), enable_updates=self.enable_updates)
 
     def _channels(self, territory: Territory) -> Channels:
-        return Channels(territory.zones.extended(self.extension), catch_all=self.catch_all)
+        return Channels(territory.zones, catch_all=self.catch_all, extension=self.extension)
 
 
 class Multi(Radial, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class Multi(Radial, frozen=True, kw_only=True):
         return MultiClient(surroundings, self._channels(territory), self.policy(), enable_updates=self.enable_updates)
 
     def _channels(self, territory: Territory) -> Channels:
-        return Channels(territory.zones.extended(self.extension), catch_all=False)
+        return Channels(territory.zones, catch_all=False, extension=self.extension)
 
 
 SCHEMES: Final[dict[str, tuple[type[Scheme], dict[str, Scalar]]]] = {

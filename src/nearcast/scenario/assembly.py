@@ -197,9 +197,7 @@ class Assembly:
             components.append(self._planner(scenario.planning))
         if how.at_points:
             inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=how.extension)
-            components.append(
-                TransitionsAtPoints(self.territory.zones.extended(how.extension), inside, settings.scheme)
-            )
+            components.append(TransitionsAtPoints(self.territory.zones, inside, settings.scheme))
         return components
 
     def _planner(self, planning: AdaptivePlanning) -> Component:

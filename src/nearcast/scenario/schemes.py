@@ -116,7 +116,7 @@ class AttractScheme(Scheme):
     word: ClassVar[str] = "ATTRACT"
     needs_points: ClassVar[bool] = True
 
-    extension: float = entry(_METRES, "0 m", "by how much channels are larger than their points")
+    extension: float = entry(_METRES, "0 m", "from how far around its point a channel takes events in")
     catch_all: bool = entry(Flag(), True, "whether there is a channel for everywhere else")
     enable_updates: bool = entry(Flag(), False, "whether clients report their positions all the same")
 
@@ -205,4 +205,4 @@ class Transitions(Section):
     at_points: bool = entry(
         Flag(), False, "whether clients at attraction points change to ATTRACT and back, one by one (BYPASS.KOM 6.2.4)"
     )
-    extension: float = entry(_METRES, "0 m", "by how much channels are larger than their points, for 'at_points'")
+    extension: float = entry(_METRES, "0 m", "from how far around its point a channel takes events in, for 'at_points'")

@@ -23,7 +23,7 @@ RADIAL = MechanismSpec("RADIAL")
 
 def at_points(story: Story, extension: float) -> Outcome:
     inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=extension)
-    zones = story.zones().extended(extension)
+    zones = story.zones()
     options = Options(overlap=False, more_at_broker=lambda: [TransitionsAtPoints(zones, inside, RADIAL)])
     return run(story, RADIAL, (), options)
 

@@ -1,0 +1,185 @@
+"""``nearcast experiment``: what the documents state, what comes out here, and whether that is the same."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nearcast.experiment.campaign import Report
+    from nearcast.experiment.execution import Failure, Task, Watcher
+    from nearcast.experiment.storage import Result
+
+app = typer.Typer(help="Repeat the experiments of the documents and compare the results with theirs.")
+
+Out = Annotated[Path, typer.Option(help="Folder for records, figures and reports.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Short runs with one seed: all experiments within ten minutes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+OUT = Path("experiments")
+
+
+@app.callback()
+def experiment() -> None:
+    """Repeat the experiments of the documents and compare the results with theirs."""
+
+
+@app.command("list")
+def list_experiments(as_json: AsJson = False) -> None:
+    """List the experiments and what they check."""
+    from nearcast.experiment.catalogue import EXPERIMENTS
+
+    if as_json:
+        typer.echo(json.dumps([each.to_json() for each in EXPERIMENTS], indent=2))
+        return
+    from rich.table import Table
+
+    table = Table("experiment", "title", "document", "checks")
+    for each in EXPERIMENTS:
+        table.add_row(each.name, each.title, each.document, f"{each.checks[0].id} .. {each.checks[-1].id}")
+    _console().print(table)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="An experiment of the list, or all.")],
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as many as usual if not given.")] = None,
+    quick: Quick = False,
+    out: Out = OUT,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; one for each core if not given.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that have been made before.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment, judge what it brought and draw its figures."""
+    from nearcast.experiment import campaign
+
+    experiments = _chosen(name)
+    with _progress() as watcher:
+        reports = campaign.run(experiments, out, quick=quick, seeds=seeds, jobs=jobs, fresh=fresh, watcher=watcher)
+    folders = [campaign.folder_of(out, report.experiment, quick=quick) for report in reports]
+    if as_json:
+        _print_json(name, [report.to_json(folder) for report, folder in zip(reports, folders, strict=True)])
+    else:
+        for report, folder in zip(reports, folders, strict=True):
+            _print(report)
+            _console().print(f"records and figures in {folder}\n", markup=False)
+    failed = [f"{report.experiment}, {run}: {why}" for report in reports for run, why in report.failures.items()]
+    if failed:
+        from nearcast.errors import NearcastError
+
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise NearcastError(f"{failed[0]}{more}")
+
+
+@app.command()
+def report(
+    name: Annotated[str, typer.Argument(help="An experiment of the list.")],
+    quick: Quick = False,
+    out: Out = OUT,
+    as_json: AsJson = False,
+) -> None:
+    """Show the verdicts of an earlier run, and write them with the figures into one HTML page."""
+    from nearcast.experiment import campaign
+    from nearcast.experiment.page import write_page
+
+    reports = [campaign.read_report(out, each.name, quick=True if quick else None) for each in _chosen(name)]
+    pages = [write_page(found, folder) for found, folder in reports]
+    if as_json:
+        documents = [
+            {**found.to_json(folder), "page": str(page)} for (found, folder), page in zip(reports, pages, strict=True)
+        ]
+        _print_json(name, documents)
+        return
+    for (found, _), page in zip(reports, pages, strict=True):
+        _print(found)
+        _console().print(f"with figures: {page}\n", markup=False)
+
+
+def _chosen(name: str) -> Sequence[Any]:
+    from nearcast.errors import UnknownName
+    from nearcast.experiment.campaign import chosen
+
+    try:
+        return chosen(name)
+    except UnknownName as error:
+        # A wrong word on the command line is wrong usage, not a failure.
+        raise typer.BadParameter(str(error)) from None
+
+
+def _print_json(name: str, documents: list[dict[str, Any]]) -> None:
+    """One document, whether it is of one experiment or of all."""
+    from nearcast.experiment.campaign import ALL
+
+    typer.echo(json.dumps({"experiments": documents} if name == ALL else documents[0], indent=2))
+
+
+def _print(report: "Report") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from nearcast.experiment.wording import number
+
+    console = _console()
+    seeds = f"{len(report.seeds)} seed{'s' if len(report.seeds) > 1 else ''}{', quick' if report.quick else ''}"
+    console.print(
+        f"[bold]{escape(report.experiment)}[/bold]: {escape(report.title)} ({escape(report.document)}; {seeds})"
+    )
+    colours = {"reproduced": "green", "deviates": "yellow"}
+    table = Table("", "stated", "measured", "accepted", "verdict")
+    for check in report.checks:
+        single = check.parts[0] if len(check.parts) == 1 else None
+        measured = (number(single), single.accepted + single.unit) if single else ("", "")
+        verdict = f"[{colours.get(check.verdict, 'dim')}]{check.verdict}[/]"
+        table.add_row(check.id, escape(check.stated), *measured, verdict, style="bold")
+        for part in () if single else check.parts:
+            holds = {True: "", False: "[yellow]deviates[/]", None: "[dim]not run[/]"}[part.holds]
+            table.add_row("", f"  {escape(part.name)}", number(part), part.accepted + part.unit, holds)
+        if check.verdict == "not checkable":
+            table.add_row("", f"  [dim]{escape(check.why)}[/]")
+    console.print(table)
+
+
+def _console(*, stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else 150)
+
+
+@contextmanager
+def _progress() -> "Iterator[Watcher]":
+    """On stderr: all runs together, and each that is under way; a line for each that is over where nobody watches."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from nearcast.experiment.execution import Failure, Watcher
+
+    terminal = sys.stderr.isatty()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_console(stderr=True), disable=not terminal, transient=True) as bar:
+
+        class Shown(Watcher):
+            def begin(self, tasks: "Sequence[Task]") -> None:
+                self.tasks = tasks
+                self.over = 0
+                self.all = bar.add_task("all runs", total=len(tasks))
+                self.bars: dict[int, Any] = {}
+
+            def progress(self, number: int, share: float) -> None:
+                if number not in self.bars:
+                    self.bars[number] = bar.add_task(self.tasks[number].title, total=100)
+                bar.update(self.bars[number], completed=round(100 * share))
+
+            def done(self, number: int, outcome: "Result | Failure", *, reused: bool) -> None:
+                self.over += 1
+                bar.advance(self.all)
+                if number in self.bars:
+                    bar.remove_task(self.bars.pop(number))
+                if not terminal:
+                    said = outcome.reason if isinstance(outcome, Failure) else f"{outcome.seconds:.1f} s"
+                    how = "kept" if reused else said
+                    print(f"{self.over} of {len(self.tasks)}: {self.tasks[number].title}: {how}", file=sys.stderr)
+
+        yield Shown()

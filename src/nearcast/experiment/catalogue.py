@@ -1,0 +1,16 @@
+"""All experiments."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nearcast.experiment.adaptive_planning import ADAPTIVE_PLANNING
+from nearcast.experiment.experiment import Experiment
+from nearcast.experiment.lcn import LCN
+from nearcast.experiment.parameters_compared import A2, A3, A4
+from nearcast.experiment.partial_transitions import E4
+from nearcast.experiment.schemes_compared import A1
+from nearcast.experiment.self_transitions import E3
+from nearcast.experiment.total_transitions import E1, E2
+
+EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, E1, E2, E3, E4, A1, A2, A3, A4, ADAPTIVE_PLANNING)

@@ -1,0 +1,54 @@
+"""A run of an experiment: a scenario, and what is to be measured in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nearcast.scenario.kinds import Toml
+from nearcast.scenario.reading import EXAMPLES, parse
+from nearcast.scenario.schema import Scenario
+
+DOCUMENTS_WAY: Final[dict[str, Toml]] = {"overlap": False, "acknowledged": False, "unknown_channels": "discard"}
+"""``[transitions]`` as the documents have them; ours, without loss, are the defaults."""
+
+WINDOW: Final = 10.0
+"""Seconds (BYPASS.KOM 6.1.4)."""
+
+SETTLING: Final = 10.0
+"""Seconds after a transition that do not count for the phase that follows: two fixes, and all of their answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to simulate, and what to look at."""
+
+    name: str
+    scenario: Scenario
+    phases: tuple[str, ...] = ("all",)
+    """Names of the times between the transitions, or between the ``cuts``."""
+
+    cuts: tuple[float, ...] = ()
+    """Seconds at which a run without transitions is cut, to be compared with one that has some."""
+
+    transitions: bool = False
+    """Whether the broker changes its scheme, as often as there are phases."""
+
+    window: float = WINDOW
+    settling: float = SETTLING
+    maps: bool = False
+    """Whether recall and transitions by place are wanted."""
+
+
+def scenario(example: str, changes: Mapping[str, Toml]) -> Scenario:
+    """One of the scenarios that come with nearcast, changed; all that experiments need is sampled.
+
+    A value of ``changes`` may be a table: ``{"scheme": {"kind": "STE"}}``.
+    """
+    path = EXAMPLES / f"{example}.toml"
+    usual: dict[str, Toml] = {"run.metric_samples": "1 s"}
+    return parse(
+        path.read_text(encoding="utf-8"), name=example, folder=Path(path.parent), changes=usual | dict(changes)
+    )

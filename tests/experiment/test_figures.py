@@ -1,0 +1,93 @@
+"""Figures: every kind can be drawn, and the same data are the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.experiment.synthetic import Around, measures, series
+from tests.experiment.synthetic import Part as Of
+
+from nearcast.errors import SetupError
+from nearcast.experiment.figures import style
+from nearcast.experiment.figures.bands import close_up, compared, over_time
+from nearcast.experiment.figures.boxes import bars, recall_and_precision
+from nearcast.experiment.figures.files import save
+from nearcast.experiment.figures.maps import mechanisms, recall_maps, transition_maps
+from nearcast.experiment.measures import Cells, Measures, Timeline
+
+GAPS = Cells(size=20.0, x=[10.0, 50.0], y=[10.0, 30.0], values={"due": [4, 0], "correct": [3, 0]})
+PLACES = Cells(size=10.0, x=[5.0, 25.0], y=[5.0, 15.0], values={"ATTRACT": [1, 0], "RADIAL": [2, 9]})
+NOWHERE = Cells(size=10.0, x=[], y=[], values={})
+
+
+def made() -> Measures:
+    lines = [Timeline("a", [0.0, 40.0], ["RADIAL", "GRID"]), Timeline("b", [0.0], ["RADIAL"])]
+    found = measures({"all": Of()}, {"T1": Around(dip=200), "T2": Around(), "T3": Around()})
+    return msgspec.structs.replace(found, timelines=lines, series=series([1.0, 0.5, 0.9]))
+
+
+def empty() -> Measures:
+    """Nothing was due to anybody, and nobody changed anything."""
+    found = measures({"all": Of()})
+    bands = msgspec.structs.replace(found.series.recall, mean=[None] * 10, p50=[None] * 10)
+    nothing = msgspec.structs.replace(found.series, recall=bands, mechanisms={}, rates={})
+    return msgspec.structs.replace(found, series=nothing)
+
+
+FIGURES: dict[str, Callable[[], Any]] = {
+    "bands": lambda: over_time(made(), traffic=("upload context", "download context")),
+    "bands without values": lambda: over_time(empty(), traffic=("upload context",)),
+    "compared": lambda: compared({"one": made(), "other": made()}, "recall", "Both"),
+    "close-up": lambda: close_up({"one": made(), "other": made()}),
+    "boxes": lambda: recall_and_precision({"A": [made().whole.delivery] * 2, "B": [made().whole.delivery]}),
+    "bars": lambda: bars({"A": {"one": 1.0, "other": 2.0}, "B": {"one": 3.0}}, label="kbit/s", title="Traffic"),
+    "recall by place": lambda: recall_maps({"DA": GAPS, "MA": GAPS, "none": replace_values(GAPS)}),
+    "transitions by place": lambda: transition_maps({"DA": PLACES, "nowhere": NOWHERE}),
+    "transitions nowhere": lambda: transition_maps({"nowhere": NOWHERE}),
+    "schemes": lambda: mechanisms(made()),
+    "schemes without changes": lambda: mechanisms(empty()),
+}
+
+
+def replace_values(cells: Cells) -> Cells:
+    return msgspec.structs.replace(cells, x=[], y=[], values={"due": [], "correct": []})
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_kind_can_be_drawn(name: str, tmp_path: Path) -> None:
+    assert save(FIGURES[name](), tmp_path, "figure") == ("figure.png", "figure.svg")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (tmp_path / "figure.svg").read_text()
+    assert drawn.count("<path") > 10
+    assert "<dc:date>" not in drawn
+
+
+@pytest.mark.parametrize("name", ["bands", "boxes", "transitions by place"])
+def test_the_same_data_are_the_same_files(name: str, tmp_path: Path) -> None:
+    for folder in ("one", "other"):
+        save(FIGURES[name](), tmp_path / folder, "figure")
+    for file in ("figure.png", "figure.svg"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
+
+
+def test_a_figure_does_not_depend_on_what_a_user_has_configured(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    usual = FIGURES["boxes"]()
+    with mpl.rc_context({"font.size": 20.0, "savefig.dpi": 300.0}):
+        other = FIGURES["boxes"]()
+        save(other, tmp_path, "other")
+    save(usual, tmp_path, "usual")
+    assert (tmp_path / "usual.png").read_bytes() == (tmp_path / "other.png").read_bytes()
+
+
+def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SetupError, match="figures"), style.styled():
+        pass
