@@ -236,3 +236,15 @@ def test_nothing_that_a_broker_says_makes_a_private_client_tell_its_position(ans
         walker.half.receive(Assignment(measured, None, ()))
     walker.become(of("GRID", private=True))
     assert all(isinstance(message, Joining) for message in walker.said)
+
+
+def test_a_grid_that_never_knew_positions_keeps_the_cell_that_a_client_is_in_and_no_other() -> None:
+    here, make = place(200, 0), Ears().make
+    source, target = make(RGRID), make(of("GRID", remember_location=False))
+    source.adopt("ada", ClientContext())
+    source.subscribe("ada", Subscription("news", area=Circle(125.0)))
+    source.hear("ada", AssignmentRequest(1, here.lat, here.lon))
+    assert source.contexts["ada"].position is None
+    assert len(source.contexts["ada"].channels) > 1
+    target.adopt("ada", source.contexts["ada"].copy())
+    assert target.contexts["ada"].channels == ("5:3,2",)

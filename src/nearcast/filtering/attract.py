@@ -65,11 +65,8 @@ class AttractBroker(ChannelBroker):
 
     def _assign(self, position: Point, _radius: float) -> Assigned:
         channels = self._channels.of(position)
-        return Assigned(channels, self._own(channels))
-
-    def _own(self, channels: tuple[str, ...]) -> str | None:
         # Where zones overlap, what is published belongs to all of them: its place says so, one channel cannot.
-        return channels[0] if len(channels) == 1 else None
+        return Assigned(channels, channels[0] if len(channels) == 1 else None)
 
     def _channels_at(self, place: Point) -> tuple[str, ...]:
         return self._channels.at(place)

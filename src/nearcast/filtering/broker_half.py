@@ -111,7 +111,7 @@ class BrokerHalf(Mechanism):
                 context.position = Point(message.lat, message.lon)
                 context.speed, context.heading = 0.0, None
             case Joining():
-                context.position, context.channels = None, message.channels
+                context.position, context.channels, context.own = None, message.channels, None
         self._moved(client, context)
         return True
 

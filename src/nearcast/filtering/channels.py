@@ -70,9 +70,11 @@ class ChannelBroker(BrokerHalf):
     def _assign(self, position: Point, radius: float) -> Assigned:
         """The channels of a client at that position."""
 
-    @abstractmethod
-    def _own(self, channels: tuple[str, ...]) -> str | None:
-        """Under which of these a client publishes, if its position is not known."""
+    def _kept(self, context: ClientContext) -> Assigned:
+        """The channels of a client whose position is not known: those that it had, or has chosen, as far as they exist."""
+        channels = tuple(channel for channel in context.channels if self._is_known(channel))
+        own = context.own if context.own in channels else None
+        return Assigned(channels, channels[0] if own is None and len(channels) == 1 else own)
 
     @abstractmethod
     def _channels_at(self, place: Point) -> tuple[str, ...]:
@@ -156,14 +158,13 @@ class ChannelBroker(BrokerHalf):
 
     def _moved(self, client: str, context: ClientContext) -> None:
         if context.position is not None:
-            channels, _ = self._assign(context.position, context.radius())
+            context.channels, context.own = self._assign(context.position, context.radius())
             # It is forgotten when it has served: who asks before its subscription has come would be assigned to too little.
             if not self._remember_location and context.has_area():
                 context.position = None
         else:
-            channels = tuple(channel for channel in context.channels if self._is_known(channel))
-        context.channels = channels
-        before = self._indexed.get(client, ())
+            context.channels, context.own = self._kept(context)
+        channels, before = context.channels, self._indexed.get(client, ())
         if channels == before:
             return
         located = [held for held in context.subscriptions.values() if held.area is not None]
@@ -206,11 +207,7 @@ class ChannelBroker(BrokerHalf):
     def _announce(self, client: str, *, answers: bool = False) -> None:
         context = self.contexts[client]
         self._announced[client] = context.channels
-        if context.position is not None:
-            own = self._assign(context.position, context.radius()).own
-        else:
-            own = self._own(context.channels)
-        self._say(client, Assignment(context.measured, own, context.channels, answers))
+        self._say(client, Assignment(context.measured, context.own, context.channels, answers))
 
 
 def _under(number: int, topic: str) -> str:

@@ -30,6 +30,9 @@ class ClientContext:
     channels: tuple[str, ...] = ()
     """Those it was assigned to, or has joined."""
 
+    own: str | None = None
+    """The one of them that it is in itself, if that is known: GRID needs no other, also where positions are forgotten."""
+
     def radius(self) -> float:
         """Of a circle around the client that holds all its areas of interest; 0 if it has none."""
         return max(

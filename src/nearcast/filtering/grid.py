@@ -14,6 +14,7 @@ from typing import Final
 from nearcast.filtering.broker_half import Cloud
 from nearcast.filtering.channels import Assigned, ChannelBroker, ChannelClient, UnknownChannels
 from nearcast.filtering.client_half import Surroundings
+from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import FromClient, Joining, ToClient
 from nearcast.filtering.tessellation import Cover, Tessellation
 from nearcast.model.geometry import Point
@@ -30,6 +31,9 @@ class Cells:
         missed that happens in the area of interest of a client that has walked on since.
         """
         self.tessellation: Final = tessellation
+        self.several: Final = cover is not None
+        """Whether a client may belong to more than the cell that it is in."""
+
         self._cover: Final = cover
         self._margin: Final = margin
 
@@ -64,8 +68,9 @@ class GridBroker(ChannelBroker):
     def _assign(self, position: Point, radius: float) -> Assigned:
         return Assigned(self._cells.of(position, radius), self._cells.tessellation.cell_of(position))
 
-    def _own(self, channels: tuple[str, ...]) -> str | None:
-        return channels[0] if len(channels) == 1 else None
+    def _kept(self, context: ClientContext) -> Assigned:
+        channels, own = super()._kept(context)
+        return Assigned(channels if own is None or self._cells.several else (own,), own)
 
     def _channels_at(self, place: Point) -> tuple[str, ...]:
         return (self._cells.tessellation.cell_of(place),)

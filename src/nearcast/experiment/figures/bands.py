@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nearcast.experiment.figures.style import COLOURS, INK, QUIET, minutes, panels, styled
+from nearcast.experiment.figures.style import COLOURS, INK, QUIET, minutes, panels, styled, told_apart
 from nearcast.experiment.measures import Bands, Mark, Measures
 
 
@@ -71,7 +71,7 @@ def close_up(runs: Mapping[str, Measures], *, before: float = 0.5, after: float 
             for number, (name, measures) in enumerate(runs.items()):
                 _aligned(axis, measures.mark(mark.label), name, COLOURS[number % len(COLOURS)])
             axis.axvline(0.0, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-            axis.set_title(f"{mark.label}: {_short(mark.source)} → {_short(mark.target)}")
+            axis.set_title(f"{mark.label}: {' → '.join(told_apart([mark.source or 'none', mark.target or 'none']))}")
             axis.set_xlim(-before, after)
             axis.set_ylim(-0.03, 1.08)
         for axis in axes[len(marks) :]:
@@ -150,7 +150,3 @@ def _time_axis(axis: Any, seconds: float) -> float:
 
 def _values(values: Sequence[float | None]) -> Any:
     return np.array([np.nan if value is None else value for value in values])
-
-
-def _short(mechanism: str | None) -> str:
-    return mechanism or "none"

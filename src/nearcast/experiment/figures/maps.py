@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nearcast.experiment.figures.style import COLOURS, QUIET, WIDTH, minutes, panels, styled
+from nearcast.experiment.figures.style import COLOURS, QUIET, WIDTH, minutes, panels, styled, told_apart
 from nearcast.experiment.measures import Cells, Measures, Timeline
 
 
@@ -31,6 +31,7 @@ def transition_maps(runs: Mapping[str, Cells]) -> Any:
     with styled():
         figure, axes = _maps(len(runs))
         targets = sorted({target for cells in runs.values() for target in cells.values})
+        name_of = dict(zip(targets, told_apart(targets), strict=True))
         most = max((max(counts, default=0) for cells in runs.values() for counts in cells.values.values()), default=0)
         for axis, (name, cells) in zip(axes, runs.items(), strict=True):
             for number, target in enumerate(targets):
@@ -40,7 +41,13 @@ def transition_maps(runs: Mapping[str, Cells]) -> Any:
                 size = 3.0 + 60.0 * counts[used] / max(1.0, most)
                 x, y = np.array(cells.x)[used], np.array(cells.y)[used]
                 axis.scatter(
-                    x, y, size, color=COLOURS[number % len(COLOURS)], alpha=0.6, linewidths=0, label=f"to {target}"
+                    x,
+                    y,
+                    size,
+                    color=COLOURS[number % len(COLOURS)],
+                    alpha=0.6,
+                    linewidths=0,
+                    label=f"to {name_of[target]}",
                 )
             axis.set_title(name)
         handles, labels = axes[0].get_legend_handles_labels()

@@ -73,6 +73,12 @@ def panels(rows: int, height: float, *, columns: int = 1, share_x: bool = True) 
     return figure, list(axes.flat)
 
 
+def told_apart(mechanisms: Sequence[str]) -> list[str]:
+    """Their names; with parameters, which take room, only where the names are the same."""
+    names = [mechanism.partition("(")[0] for mechanism in mechanisms]
+    return names if len(set(names)) == len(set(mechanisms)) else list(mechanisms)
+
+
 def minutes(seconds: float) -> bool:
     """Whether times of a run that long are better told in minutes."""
     return seconds >= 600.0
