@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.dissemination.cloud_town import NEAR, PROFILE, CloudTown, Options
 
+from nearcast.dissemination.broker_state import SUBSCRIBERS
 from nearcast.model.area import Circle
 from nearcast.model.subscription import Subscription
 from nearcast.runtime.simulation.cellular_profile import Outage
@@ -188,3 +189,15 @@ def test_events_elsewhere_reach_those_who_are_there(scheme: MechanismSpec) -> No
 
 def replace_radius(metres: float) -> Subscription:
     return Subscription("news", area=Circle(metres), id="interest")
+
+
+def test_who_only_publishes_is_no_subscriber() -> None:
+    """Else rules on the number of subscribers would count everybody."""
+    town = town_of(MechanismSpec("RADIAL"))
+    town.join(0)
+    town.join(1, NEAR)
+    town.after(1.0)
+    assert hears(town)
+    assert town.broker.host is not None
+    assert town.cloud.statistics().clients == 2
+    assert town.broker.host.state.get(SUBSCRIBERS) == 1.0

@@ -209,14 +209,33 @@ def test_a_client_confirms_that_it_has_come_if_it_is_to(confirms: bool) -> None:
 
 def test_a_private_client_says_its_cells_and_nothing_else() -> None:
     pair = Pair(of("EGRID", private=True), 50.0)
-    assert pair.walk(0, 0) == [Joining(1, ("5:2,2",))]
-    assert pair.walk(70, 0) == []
-    assert pair.walk(90, 0) == [Joining(3, ("5:2,2", "5:3,2"))]
+    around = tuple(f"5:{column},{row}" for column in (1, 2, 3) for row in (1, 2, 3))
+    assert pair.walk(0, 0) == [Joining(1, around)]
+    assert pair.walk(90, 0) == []  # its area of interest has come to another cell, which is nobody's business
     assert pair.broker.contexts["ada"].position is None
-    assert pair.walk(140, 0) == []  # the same two cells
-    assert pair.walker.half.channel() == "5:3,2"  # but it publishes in the other
+    farther = tuple(f"5:{column},{row}" for column in (2, 3, 4) for row in (1, 2, 3))
+    assert pair.walk(140, 0) == [Joining(3, farther)]
+    assert pair.walker.half.channel() == "5:3,2"
     assert pair.walker.half.place(place(140, 0)) == scheme_of(GRID).tessellation(TERRITORY).center("5:3,2")  # type: ignore[attr-defined]
-    assert pair.walker.half.piggyback() == Joining(4, ("5:2,2", "5:3,2"))
+    assert pair.walker.half.piggyback() == Joining(3, farther)
+
+
+@given(tessellations, st.floats(1.0, 300.0), metres, metres, st.floats(-150, 150), st.floats(-150, 150))
+def test_what_a_private_client_says_depends_on_its_cell_alone_and_is_enough(
+    spec: MechanismSpec, radius: float, x: float, y: float, east: float, north: float
+) -> None:
+    """The broker knows the radius: cells chosen by position would tell how far the client is from each border of its cell."""
+    scheme = scheme_of(spec)
+    assert isinstance(scheme, Egrid)
+    cell_of = scheme.tessellation(TERRITORY).cell_of
+    private = of(spec.name, **dict(spec.parameters), private=True)
+    here, there = place(x, y), place(x + east, y + north)
+    [said] = Pair(private, radius).walk(x, y)
+    assert isinstance(said, Joining)
+    if cell_of(here) == cell_of(there):
+        assert Pair(private, radius).walk(x + east, y + north) == [said]
+    if distance(here, there) <= radius:
+        assert cell_of(there) in said.channels
 
 
 def test_a_private_client_repeats_what_was_lost() -> None:

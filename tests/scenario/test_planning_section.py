@@ -31,8 +31,8 @@ def test_when_no_rule_holds_the_first_otherwise_counts_or_else_the_scheme_of_the
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "rule[1].above: one of them is needed, and not both"),
-        ("above = 1\nbelow = 2", "rule[1].above: one of them is needed, and not both"),
+        ("", "rule[1].above: this or 'below' is needed, and not both"),
+        ("above = 1\nbelow = 2", "rule[1].above: this or 'below' is needed, and not both"),
         ("above = 5\nback_at = 6", "rule[1].back_at: 6 is beyond the threshold; at most 5 is needed"),
         ("below = 5\nback_at = 4", "rule[1].back_at: 4 is beyond the threshold; at least 5 is needed"),
         ("when = 'weather'\nabove = 1", "rule[1].when: 'weather' is not possible; choose one of"),
@@ -93,3 +93,36 @@ def test_the_day_has_quiet_and_busy_times() -> None:
     scenario = parse(examples()["day"].read_text())
     assert isinstance(scenario.planning, AdaptivePlanning)
     assert scenario.planning.target_recall == 0.95
+
+
+POINTS = "transitions.at_points = true\n"
+SOON = "[[transition]]\nat = '5 s'\nscheme.kind = 'GRID'\n"
+AD_HOC = "delivery.mechanism = 'broadcast'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (POINTS + SOON, "transitions.at_points: clients change one by one, and by 'transition' all together"),
+        (
+            POINTS + "[[rule]]\nabove = 1",
+            "transitions.at_points: clients change one by one, and by 'rule' all together",
+        ),
+        (POINTS + ADAPTIVE, "transitions.at_points: clients change one by one, and by 'planning.kind' all together"),
+        (
+            POINTS + "world.kind = 'plain'\nmobility.model = 'waypoint'",
+            "transitions.at_points: needs attraction points, and a 'plain' world brings none",
+        ),
+        (AD_HOC + SOON, "transition: means nothing without a broker, and 'broadcast' has none"),
+        (AD_HOC + "privacy.share = 0.1", "privacy.share: means nothing without a broker, and 'broadcast' has none"),
+        (
+            "[[transition]]\nscheme = 'GRID'",
+            "transition[1].scheme: 'GRID' is no table; write its keys below [transition.scheme]",
+        ),
+        ("transition = ['GRID']", "transition[1]: 'GRID' is no table; write its keys below [[transition]]"),
+    ],
+)
+def test_what_would_come_to_nothing_or_cannot_be_read_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidScenario) as refused:
+        parse(text)
+    assert complaint in str(refused.value)

@@ -142,6 +142,22 @@ def test_who_comes_late_or_comes_back_is_brought_up_to_the_newest() -> None:
     assert town.agent("c0").statistics().executed == 3, "it knew all that"
 
 
+def test_the_answer_of_an_earlier_life_counts_no_longer_once_a_host_is_brought_up_anew() -> None:
+    town = Town(1)
+    coordinator, client = town.coordinator(), town.world.hosts["c0"]
+    coordinator.execute(TO_GRID, town.clients, group="clients")
+    town.after(0.14)  # each way takes between 75 and 125 ms
+    assert town.scheme("c0") == str(GRID)
+    assert not town.answers
+    client.fail()
+    coordinator.bring_up("c0", "clients")
+    town.after(0.5)  # by now the answer has come, and what was sent anew has found nobody
+    client.join()
+    town.after(5)
+    assert town.scheme("c0") == str(GRID)
+    assert coordinator.statistics().waiting == 0
+
+
 def test_a_host_is_brought_up_to_what_it_alone_was_told_unless_the_group_heard_newer() -> None:
     town = Town(2)
     coordinator = town.coordinator()

@@ -51,7 +51,7 @@ from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.custom import Transition
 from nearcast.transition.engine import HostEngine, TransitionEngine
 from nearcast.transition.null import NullMechanism
-from nearcast.transition.plan import Exchange, ExecutionPlan, PlanId
+from nearcast.transition.plan import Exchange, ExecutionPlan, PlanDone, PlanId
 from nearcast.transition.proxy import ParallelProxy
 from nearcast.transition.specification import NULL, MechanismSpec
 
@@ -71,6 +71,9 @@ class Memory:
 
     plans: tuple[ExecutionPlan, ...] = ()
     """What everybody was told last."""
+
+    clock: int = 0
+    """Of the last plan, also if it was for some clients only: these would take another plan of that clock for an old one."""
 
 
 class Forgetting(Transition[BrokerHalf, BrokerHalf]):
@@ -105,6 +108,9 @@ class BrokerStatistics:
     notifications: int
     forgotten: int
     """Clients that fell silent and were forgotten."""
+
+    refused: int
+    """Schemes that clients asked for and the broker does not have."""
 
     match_operations_counted: int
     """As the documents count them, see ``filtering.broker_half.Tally``."""
@@ -149,7 +155,10 @@ class CloudBroker(Component):
         self._tally: Final = Tally()
         self._overlaps: Final = Overlaps()
         self._waiting: Final = WaitingEvents(settings.wait_at_most)
-        self._forgotten = 0
+        self._forgotten = self._refused = 0
+        self._unable: dict[Address, int] = {}
+        """Clients that could not follow a plan, and its clock: they stay in the scheme that they have."""
+
         self.watch: Callable[[Address, ClientContext], None] = _unwatched
         """Told of every client whose context has changed; for whoever plans by place."""
 
@@ -169,6 +178,7 @@ class CloudBroker(Component):
         self._subscriptions = host.observers.emitter("subscriptions")
         self._engine = engine = host.component(HostEngine).engine
         self._coordinator = host.component(TransitionCoordinator)
+        self._coordinator.done = self._answered
         self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, *FROM_CLIENT)
         self._make = broker_halves(self._territory, Cloud(engine.silence.guarded(self._say), self._tally))
         self._proxy = engine.create_parallel_proxy(PROXY, BrokerHalf, self._make, self._settings.scheme)
@@ -183,7 +193,8 @@ class CloudBroker(Component):
             host.state,
             self._territory.box,
             host.now,
-            lambda: len(self._heard),
+            # Not all that were heard: some only publish.
+            lambda: len(self._proxy.members) + len(self._pinned.members),
             lambda: (self._counts, self._tally.done),
         )
 
@@ -193,6 +204,7 @@ class CloudBroker(Component):
             events=self._counts.events,
             notifications=self._counts.notifications,
             forgotten=self._forgotten,
+            refused=self._refused,
             match_operations_counted=self._tally.counted,
             match_operations_done=self._tally.done,
             multicasts=self._tally.multicasts,
@@ -248,10 +260,12 @@ class CloudBroker(Component):
         group = EVERYBODY if clients is None else None
         self._coordinator.execute([Exchange(PROXY, scheme)], members if clients is None else affected, group)
         self._memory.plans = self._coordinator.goal(EVERYBODY)
+        self._memory.clock = plan.clock
         self._planned, self._addressed = self._host.now(), frozenset(members)
 
     def _remember(self) -> None:
         """After a failure: what everybody was told last still holds."""
+        self._coordinator.observe_clock(self._memory.clock)
         if self._memory.plans:
             self._coordinator.recover(EVERYBODY, self._memory.plans)
             self._clock = self._memory.plans[-1].id.clock
@@ -301,7 +315,8 @@ class CloudBroker(Component):
         if message.clock < ours:
             self._overlaps.prolong(client, message.clock, self._end_of_grace())
             # Right after a plan, what clients said before they got it is still on its way.
-            if client not in self._addressed or self._host.now() - self._planned > PATIENCE:
+            patient = client in self._addressed and self._host.now() - self._planned <= PATIENCE
+            if not patient and self._unable.get(client) != ours:
                 self._coordinator.bring_up(client, EVERYBODY)
         elif message.clock > ours:
             # This broker has forgotten, or another initiator was faster: the client says which scheme it runs.
@@ -314,8 +329,16 @@ class CloudBroker(Component):
     def _follow(self, client: Address, message: AllSubscriptions) -> None:
         """Self-healing: whoever has seen the later plan is right (BYPASS.KOM 4.3.3), as far as it is concerned itself."""
         self._half(client)
-        self._clocks[client] = message.plan.clock
-        self._engine.execute_partial(PROXY, message.running, [client], str(message.plan))
+        try:
+            self._engine.execute_partial(PROXY, message.running, [client], str(message.plan))
+        except TransitionFailed:
+            self._refused += 1
+        else:
+            self._clocks[client] = message.plan.clock
+
+    def _answered(self, client: Address, done: PlanDone) -> None:
+        if not done.ok and self._follows(client):
+            self._unable[client] = done.plan.clock
 
     # Messages
 
@@ -387,12 +410,16 @@ class CloudBroker(Component):
     def _pin(self, client: Address, scheme: MechanismSpec | None) -> None:
         if scheme is None or self._pinned.spec_for(client) == scheme:
             return
+        try:
+            self._engine.execute_partial(PINNED, scheme, [client])
+        except TransitionFailed:
+            self._refused += 1  # a scheme that this broker does not have: the client is served as others are
+            return
         # Its first message says that it is pinned; but something else may have overtaken that.
         if client in self._proxy.members:
             self._proxy.instance_for(client).forget(client)
             self._overlaps.forget([client])
             self._proxy.remove(client)
-        self._engine.execute_partial(PINNED, scheme, [client])
 
     # Events
 
@@ -518,7 +545,7 @@ class CloudBroker(Component):
         for proxy in (self._proxy, self._pinned):
             proxy.remove(client)
         self._coordinator.forget(client)
-        for known in (self._heard, self._clocks):
+        for known in (self._heard, self._clocks, self._unable):
             known.pop(client, None)
         self._addressed -= {client}  # should it return, it has forgotten the plan
         self._doubtful.discard(client)

@@ -17,7 +17,7 @@ from nearcast.filtering.client_half import Surroundings
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import FromClient, Joining, ToClient
 from nearcast.filtering.tessellation import Cover, Tessellation
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, distance
 from nearcast.runtime.ports import Fix
 
 
@@ -41,6 +41,18 @@ class Cells:
         if self._cover is None:
             return (self.tessellation.cell_of(position),)
         return self.tessellation.around(position, radius + self._margin, self._cover)
+
+    def of_cell(self, cell: str, radius: float) -> tuple[str, ...]:
+        """All that a client may need wherever it is in that cell.
+
+        Those that its area of interest meets would give away how far it is from each border: the broker knows the radius.  Of a client
+        in one cell of 260 m, with a radius of 125 m and no other cell, it would know the place within 10 m.
+        """
+        if self._cover is None:
+            return (cell,)
+        middle, (south, west, north, east) = self.tessellation.center(cell), self.tessellation.bounds(cell)
+        farthest = max(distance(middle, Point(lat, lon)) for lat in (south, north) for lon in (west, east))
+        return self.tessellation.around(middle, farthest + radius + self._margin, self._cover)
 
     def suffice(self, cells: frozenset[str], position: Point, radius: float) -> bool:
         """Whether a client in those cells, and perhaps more, need not ask for others.
@@ -117,4 +129,4 @@ class PrivateGridClient(GridClient):
 
     def _join(self, fix: Fix) -> Joining:
         self.own = self._cells.tessellation.cell_of(fix.position)
-        return Joining(fix.time, self._cells.of(fix.position, self._surroundings.radius()))
+        return Joining(fix.time, self._cells.of_cell(self.own, self._surroundings.radius()))

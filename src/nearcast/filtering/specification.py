@@ -87,7 +87,8 @@ class Ste(Radial, frozen=True, kw_only=True):
 
 class Grid(Scheme, frozen=True, kw_only=True):
     cells: Literal["square", "hexagon"] = "square"
-    factor: Annotated[int, msgspec.Meta(ge=1)] = 5
+    # Beyond, a client's area of interest holds so many cells that it would be cheaper to know its position.
+    factor: Annotated[int, msgspec.Meta(ge=1, le=500)] = 5
     """Squares: so many rows and columns."""
 
     resolution: Annotated[int, msgspec.Meta(ge=COARSEST, le=FINEST)] = 9

@@ -41,7 +41,7 @@ class RuleEntry(Section):
 
     def contradictions(self) -> Iterator[Contradiction]:
         if (self.above is None) == (self.below is None):
-            yield Contradiction(("above", "below"), "one of them is needed, and not both")
+            yield Contradiction(("above", "below"), "this or 'below' is needed, and not both")
             return
         threshold = self._threshold
         if self.back_at is None or threshold is None:

@@ -100,6 +100,12 @@ class Scenario(Section):
                     f"'{scheme.word}' needs attraction points, and a '{world.word}' world brings none;"
                     " add some as [[world.attraction_points]]",
                 )
+        if self.transitions.at_points and not has_points:
+            yield Contradiction(
+                ("transitions.at_points", "world.kind", "world.attraction_points"),
+                f"needs attraction points, and a '{world.word}' world brings none;"
+                " add some as [[world.attraction_points]]",
+            )
         for number, load in enumerate(self.workload, 1):
             if load.needs_points and not has_points:
                 yield Contradiction(
@@ -130,6 +136,24 @@ class Scenario(Section):
             yield Contradiction(
                 ("planning.kind", other), f"'adaptive' decides itself; leave out [[{other}]], or set the kind to 'none'"
             )
+        deciding = {
+            "transition": bool(self.transition),
+            "rule": bool(self.rule),
+            "planning.kind": isinstance(self.planning, AdaptivePlanning),
+        }
+        # Both would undo what the other one does, at every report of a client.
+        for key in [key for key, used in deciding.items() if used and self.transitions.at_points]:
+            yield Contradiction(
+                ("transitions.at_points", key), f"clients change one by one, and by '{key}' all together; leave one out"
+            )
+        mechanism = self.delivery.mechanism
+        if "cellular" not in NETWORKS[mechanism]:
+            deciding |= {"transitions.at_points": self.transitions.at_points, "privacy.share": self.privacy.share > 0}
+            for key in [key for key, used in deciding.items() if used]:
+                yield Contradiction(
+                    (key, "delivery.mechanism"),
+                    f"means nothing without a broker, and '{mechanism}' has none; leave it out",
+                )
 
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration

@@ -78,7 +78,7 @@ class GridScheme(Scheme):
     word: ClassVar[str] = "GRID"
 
     cells: str = entry(OneOf(("square", "hexagon")), "square", "their form; hexagons are those of H3")
-    factor: int = entry(Count(Range(least=1, most=10_000)), 5, "so many rows and columns of squares")
+    factor: int = entry(Count(Range(least=1, most=500)), 5, "so many rows and columns of squares")
     resolution: int = entry(Count(Range(least=4, most=15)), 9, "of hexagons; 9 has edges of about 200 m")
     remember_location: bool = entry(
         Flag(), True, "whether the broker keeps the position by which it assigned cells (BYPASS.KOM) or not (LCN 2016)"

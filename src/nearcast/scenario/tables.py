@@ -49,7 +49,10 @@ class Table(_OfTables[S]):
 
     def read_at(self, key: Key, value: Toml, problems: Problems, fallback: S) -> S:
         if not isinstance(value, dict):
-            problems.add(key, f"{shown(value)} is no table; write its keys below [{'.'.join(key)}]")
+            # Entries of lists have no number in TOML: [transition.scheme] is that of the [[transition]] before it.
+            name = ".".join(part for part in key if not part.isdigit())
+            heading = f"[[{name}]]" if key[-1].isdigit() else f"[{name}]"
+            problems.add(key, f"{shown(value)} is no table; write its keys below {heading}")
             return fallback
         declared = {part.name: part for part in fields(self.section)}
         for name in value:
