@@ -125,10 +125,8 @@ class CloudClient(Carrier):
                 event = event.at(place)
         context, self._waiting = self._waiting, None
         self._told = self._told or context is not None
-        tag = self._proxy.spec.name
-        message = event_message_of(
-            event, local=local, channel=channel, scheme=tag, clock=self._agent.goal.newest(PROXY).clock, context=context
-        )
+        # No tag: every scheme understands an event, and what goes along with it has one.
+        message = event_message_of(event, local=local, channel=channel, context=context)
         self._endpoint.send(self._broker, message)
 
     def interested(self, interest: Interest) -> None:
@@ -215,13 +213,12 @@ class CloudClient(Carrier):
         )
 
     def _receive(self, _sender: Address, message: Message) -> None:
-        match message:
-            case EventMessage():
-                self.arrived(event_in(message), PATH, HOPS)
-            case Assignment():
-                self._assigned(message)
-            case SubscribeAgain():
-                self._tell_all()
+        if type(message) is EventMessage:  # nearly all are
+            self.arrived(event_in(message), PATH, HOPS)
+        elif isinstance(message, Assignment):
+            self._assigned(message)
+        elif isinstance(message, SubscribeAgain):
+            self._tell_all()
 
     def _tell_all(self) -> None:
         held = tuple(message_of(interest.subscription) for interest in self._interests.values())

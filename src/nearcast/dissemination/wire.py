@@ -32,8 +32,6 @@ class EventMessage(Message, frozen=True, tag="event", dict=True):
 
     # For the broker alone, which takes it off: what the publisher's filter scheme adds.
     channel: str | None = None
-    scheme: str = ""
-    clock: int = 0
     context: ContextUpdate | AssignmentRequest | Joining | None = None
     """Goes along: a message of its own would cost its header."""
 
@@ -43,8 +41,6 @@ def message_of(
     *,
     local: bool = False,
     channel: str | None = None,
-    scheme: str = "",
-    clock: int = 0,
     context: ContextUpdate | AssignmentRequest | Joining | None = None,
 ) -> EventMessage:
     """The event, packed."""
@@ -72,8 +68,6 @@ def message_of(
         tuple(sorted(event.tags)),
         local,
         channel,
-        scheme,
-        clock,
         context,
     )
     message.__dict__["event"] = event
@@ -82,9 +76,9 @@ def message_of(
 
 def without_tag(message: EventMessage) -> EventMessage:
     """As it is passed on: what its publisher told the broker is not for others."""
-    if not message.scheme and message.channel is None and message.context is None:
+    if message.channel is None and message.context is None:
         return message
-    plain = msgspec.structs.replace(message, channel=None, scheme="", clock=0, context=None)
+    plain = msgspec.structs.replace(message, channel=None, context=None)
     plain.__dict__["event"] = event_in(message)
     return plain
 
