@@ -8,19 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast.dissemination.broker_state import MATCH_RATE, SUBSCRIBERS
-from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker
+from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Memory
+from nearcast.dissemination.cloud_messages import PROXY
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.attraction import Zones
 from nearcast.filtering.specification import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
-from nearcast.planning.ruled import RuledSchemes, SchemeRule
+from nearcast.planning.ruled import SETTLING, RuledSchemes, SchemeRule
+from nearcast.planning.timetable import Timetable, TimetableEntry
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.plane import Plane
 from nearcast.runtime.simulation.world import World
+from nearcast.transition.plan import Exchange, ExecutionPlan, PlanId
 from nearcast.transition.rules import Condition, Direction
 from nearcast.transition.specification import MechanismSpec
 
@@ -31,8 +34,8 @@ TERRITORY = Territory(GeoBox(49.8, 8.6, 49.9, 8.7), Zones([]))
 class ScriptedBroker(CloudBroker):
     """Says how many subscribers it has, and writes down what it is told to run."""
 
-    def __init__(self) -> None:
-        super().__init__(TERRITORY, BrokerSettings(LPS))
+    def __init__(self, memory: Memory | None = None) -> None:
+        super().__init__(TERRITORY, BrokerSettings(LPS), memory)
         self.values = {SUBSCRIBERS: 0.0, MATCH_RATE: 0.0}
         self.running = [LPS]
         self.failing = 0
@@ -50,9 +53,9 @@ class ScriptedBroker(CloudBroker):
 
 
 class Scene:
-    def __init__(self, *rules: SchemeRule) -> None:
+    def __init__(self, *rules: SchemeRule, memory: Memory | None = None) -> None:
         self.simulation = Simulation(1)
-        self.broker, self.rules = ScriptedBroker(), RuledSchemes(rules, LPS)
+        self.broker, self.rules = ScriptedBroker(memory), RuledSchemes(rules, LPS)
         world = World(self.simulation, Plane(Point(49.85, 8.65)), 1)
         world.add("broker", lambda: [self.broker, self.rules], []).join()
 
@@ -115,3 +118,23 @@ def test_before_a_rule_begins_to_hold_nothing_is_done(start: MechanismSpec) -> N
     scene = Scene(*LADDER)
     scene.broker.running = [start]
     assert scene.during(5.0, 50) == start
+
+
+def test_a_rule_that_ended_while_the_broker_was_away_is_noticed_when_it_knows_its_situation_again() -> None:
+    last = Memory((ExecutionPlan(PlanId(3, "broker"), (Exchange(PROXY, GRID),)),), clock=3)
+    scene = Scene(SchemeRule(Condition(SUBSCRIBERS, Direction.ABOVE, 100.0), GRID), memory=last)
+    scene.broker.running = [GRID]
+    assert scene.during(SETTLING - 1.0, 2.0) == GRID
+    assert scene.during(2.0, 2.0) == LPS
+
+
+def test_a_broker_that_returns_leaves_out_what_is_over_in_its_timetable() -> None:
+    simulation, broker = Simulation(1), ScriptedBroker()
+    entries = [TimetableEntry(10.0, RGRID), TimetableEntry(30.0, GRID)]
+    host = World(simulation, Plane(Point(49.85, 8.65)), 1).add("broker", lambda: [broker, Timetable(entries, 0)], [])
+    simulation.run(20 * MICROSECONDS)
+    host.join()
+    simulation.run(29 * MICROSECONDS)
+    assert broker.running == [LPS]
+    simulation.run(31 * MICROSECONDS)
+    assert broker.running == [LPS, GRID]

@@ -133,6 +133,7 @@ class CloudBroker(Component):
         interface: str = "cellular",
     ) -> None:
         self._memory: Final = memory or Memory()
+        self._recovered: Final = bool(self._memory.plans)
         self._territory: Final = territory
         self._settings: Final = settings
         self._interface: Final = interface
@@ -212,6 +213,11 @@ class CloudBroker(Component):
             waiting=len(self._waiting),
             given_up=self._waiting.given_up,
         )
+
+    @property
+    def recovered(self) -> bool:
+        """Whether it went on, when it started, with what it was told in an earlier life."""
+        return self._recovered
 
     @property
     def clients(self) -> list[Address]:

@@ -18,6 +18,9 @@ from nearcast.transition.plan import Action, Exchange
 from nearcast.transition.rules import Condition, Rule, RuleEngine, RuleStatistics
 from nearcast.transition.specification import MechanismSpec
 
+SETTLING: Final = 60.0
+"""Seconds after a restart until a broker knows its situation again: by then everybody who is there has spoken."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemeRule:
@@ -46,12 +49,19 @@ class RuledSchemes(Component):
         rules = [rule for rule, _ in self._rules]
         self._engine = RuleEngine(host.state, host.clock, host.timers, rules, self._act, interval=self._interval)
         self._engine.start()
+        if self._broker.recovered:
+            # A rule may have ended while the broker was away, and nobody would notice: no rule of this engine ends.
+            host.timers.after(SETTLING, self._settle)
 
     def stop(self) -> None:
         self._engine.stop()
 
     def statistics(self) -> RuleStatistics:
         return self._engine.statistics()
+
+    def _settle(self) -> None:
+        if not any(self._engine.active(rule.name) for rule, _ in self._rules):
+            self._broker.transition(self._otherwise)
 
     def _act(self, changed: Rule, actions: tuple[Action, ...]) -> None:
         # The engine counts a rule as switched only after this has gone well.

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.cloud_broker import CloudBroker
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.specification import MechanismSpec
 
 
 @dataclass(frozen=True, slots=True)
 class TimetableEntry:
-    """That scheme, so many seconds after the broker has started."""
+    """That scheme, so many seconds after the start of the timetable."""
 
     seconds: float
     scheme: MechanismSpec
@@ -24,8 +25,10 @@ class TimetableEntry:
 class Timetable(Component):
     """After ``CloudBroker`` among the components of the broker's host."""
 
-    def __init__(self, entries: Sequence[TimetableEntry]) -> None:
+    def __init__(self, entries: Sequence[TimetableEntry], start: Instant | None = None) -> None:
+        """``start``: now, if not given.  A broker that restarts leaves out what is over, and remembers what came of it."""
         self._entries: Final = entries
+        self._start: Final = start
 
     def start(self, host: Host) -> None:
         broker, random = host.component(CloudBroker), host.random("timetable")
@@ -37,5 +40,7 @@ class Timetable(Component):
                 clients = broker.clients
                 broker.transition(entry.scheme, random.sample(clients, round(entry.share * len(clients))))
 
+        elapsed = 0.0 if self._start is None else (host.now() - self._start) / MICROSECONDS
         for entry in self._entries:
-            host.timers.after(entry.seconds, lambda entry=entry: execute(entry))  # type: ignore[misc]
+            if entry.seconds >= elapsed:
+                host.timers.after(entry.seconds - elapsed, lambda entry=entry: execute(entry))  # type: ignore[misc]

@@ -189,7 +189,7 @@ class Assembly:
         ]
         if scenario.transition:
             entries = [TimetableEntry(each.at, each.scheme.spec(), each.share) for each in scenario.transition]
-            components.append(Timetable(entries))
+            components.append(Timetable(entries, self.simulation.start))
         if scenario.rule:
             rules = [each.rule() for each in scenario.rule]
             components.append(RuledSchemes(rules, when_none_holds(scenario.rule, scenario.scheme)))
