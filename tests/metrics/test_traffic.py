@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metrics.worlds import Row, as_table
 
-from nearcast.errors import InvalidInput, UnknownName
-from nearcast.metrics import KIND_CLASSES, Windows, carried, flows, multicast_charges, multicast_totals
+from nearcast.errors import UnknownName
+from nearcast.metrics import KIND_CLASSES, Windows, carried, flows
 from nearcast.model.time import MICROSECONDS
 
 CLIENTS = ("ada", "bob", "cid")
@@ -149,34 +149,3 @@ def test_the_table_of_traffic_gives_the_whole_run_without_the_broker() -> None:
         ("cellular", "upload", "coordination", 2, 20, 0.25),
         ("cellular", "upload", "event", 2, 60, 0.75),
     ]
-
-
-downlinks = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3), st.integers(0, 9)), max_size=30)
-
-
-@given(downlinks)
-def test_multicast_charges_each_event_once_in_each_channel(rows: list[tuple[int, int, int]]) -> None:
-    event, channel, size = np.array(rows, np.int64).reshape(-1, 3).T
-    groups: dict[Any, list[int]] = {}
-    for place, (of, over, weight) in enumerate(rows):
-        groups.setdefault((of, over) if over >= 0 else place, []).append(weight)
-    totals = multicast_totals(event, channel, size)
-    assert totals.unicast_bytes == sum(weight for *_, weight in rows)
-    assert totals.unicast_messages == len(rows)
-    assert totals.multicast_bytes == sum(map(max, groups.values()))
-    assert totals.multicast_messages == len(groups)
-    charges = multicast_charges(event, channel, size)
-    assert charges.sum() == totals.multicast_bytes
-    assert ((charges == 0) | (charges == size)).all()
-    assert totals.saved is None or 0.0 <= totals.saved < 1.0
-
-
-def test_as_many_clients_in_one_channel_save_all_but_one_copy() -> None:
-    same = np.zeros(10, np.int64)
-    assert multicast_totals(same, same, same + 200).saved == pytest.approx(0.9)
-    assert multicast_totals(same, same - 1, same + 200).saved == 0.0
-
-
-def test_columns_of_different_messages_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="2, 1 and 2"):
-        multicast_totals(np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64))

@@ -28,7 +28,6 @@ from nearcast.metrics.maps import (
     visits,
 )
 from nearcast.metrics.matching import increases, match_operations
-from nearcast.metrics.multicast import MulticastTotals, multicast_charges, multicast_totals
 from nearcast.metrics.pairs import Pairs, pairs
 from nearcast.metrics.spread import Executions, Spread, executions, spread, spreads
 from nearcast.metrics.summary import RunMetrics, TrafficTotal, run_metrics
@@ -50,7 +49,6 @@ __all__ = [
     "Flows",
     "GrandMean",
     "Grid",
-    "MulticastTotals",
     "Pairs",
     "RecallGap",
     "RunMetrics",
@@ -76,8 +74,6 @@ __all__ = [
     "increases",
     "jain_index",
     "match_operations",
-    "multicast_charges",
-    "multicast_totals",
     "pairs",
     "per_client",
     "per_client_and_window",
