@@ -90,7 +90,8 @@ def test_with_a_steady_load_the_cheapest_one_runs_soon(truths: list[Truth], load
     # of the guess, which counts as four messages among 600 s x 60 clients.
     not_worth_it = 2.0 * GUESS.switching_bytes * load.clients / (300 * WINDOW)
     assert costs[world.ran[-1]] <= 1.1 * min(costs.values()) + not_worth_it
-    assert len(set(world.ran[-100:])) == 1
+    # It does not go back and forth; but where little is at stake, the switch that pays may come late.
+    assert sum(before != after for before, after in pairwise(world.ran[-100:])) <= 1
 
 
 @given(st.lists(TRUTHS, min_size=2, max_size=4), st.lists(LOADS, min_size=5, max_size=60), st.floats(0.0, 60.0))

@@ -238,8 +238,10 @@ def test_a_run_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(examples()))
 def test_every_example_runs(name: str) -> None:
     small: dict[str, Any] = {"clients.number": 30, "run.duration": "5 s"}
-    if name in ("churn", "lcn"):
+    if name in ("churn", "day", "lcn"):
         small["population.points"] = [["0 s", 8], ["4 s", 20]]
+    if name == "day":
+        small["workload"] = [{"kind": "AR"}]  # the others begin later in the day
     if name == "failures":
         small |= {"population.join_within": "1 s", "cellular.outages": [["3 s", "4 s"]]}
     if name == "city-10000":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
+    campaign,
     few,
     many,
     stories,
@@ -46,7 +46,7 @@ def test_both_agree_event_by_event(data: st.DataObject) -> None:
     check(data)
 
 
-@pytest.mark.slow
+@campaign
 @many(60)
 @given(st.data())
 def test_both_agree_on_many_walks(data: st.DataObject) -> None:

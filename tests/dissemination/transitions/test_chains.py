@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     assert_nothing_is_lost,
+    campaign,
     few,
     many,
     moments,
@@ -77,7 +78,7 @@ def test_there_and_back_before_anybody_has_arrived(data: st.DataObject) -> None:
     assert set(found.switched.schemes.values()) == {first}
 
 
-@pytest.mark.slow
+@campaign
 @many(120)
 @given(st.data())
 def test_many_of_them(data: st.DataObject) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     assert_nothing_is_lost,
+    campaign,
     few,
     many,
     moments,
@@ -66,14 +66,14 @@ def test_clients_that_come_and_go_lose_nothing_while_they_are_there(data: st.Dat
     check_comings_and_goings(data)
 
 
-@pytest.mark.slow
+@campaign
 @many(100)
 @given(st.data())
 def test_many_lost_plans(data: st.DataObject) -> None:
     check_lost_plans(data)
 
 
-@pytest.mark.slow
+@campaign
 @many(100)
 @given(st.data())
 def test_many_comings_and_goings(data: st.DataObject) -> None:

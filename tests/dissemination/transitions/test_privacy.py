@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dissemination.transitions.cases import few, many, moments, plans, schemes, stories
+from tests.dissemination.transitions.cases import campaign, few, many, moments, plans, schemes, stories
 from tests.dissemination.transitions.story import CITY_RADII, RADIUS, Story
 from tests.dissemination.transitions.town import BROKER, Fault, Options, Outcome, run
 
@@ -129,7 +129,7 @@ def test_a_client_that_is_not_private_would_be_found_out() -> None:
         )
 
 
-@pytest.mark.slow
+@campaign
 @many(60)
 @given(st.data())
 def test_many_private_clients(data: st.DataObject) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     FORGETFUL,
     assert_nothing_twice,
+    campaign,
     few,
     many,
     moments,
@@ -95,7 +95,7 @@ def test_a_broker_that_has_forgotten_everything_learns_the_scheme_from_its_clien
     }
 
 
-@pytest.mark.slow
+@campaign
 @many(100)
 @given(st.data())
 def test_many_restarts(data: st.DataObject) -> None:

@@ -12,6 +12,7 @@ from tests.dissemination.transitions.cases import (
     FORGETFUL,
     SCHEMES,
     assert_nothing_is_lost,
+    campaign,
     few,
     moments,
     plans,
@@ -77,7 +78,7 @@ def test_extended_grids_may_have_other_cells_to_spare_but_never_too_few(data: st
     assert {pair for pair in near if switched.filtered[pair[0]] > bootstrapped} <= switched.notified
 
 
-@pytest.mark.slow
+@campaign
 @pytest.mark.parametrize("source", SCHEMES, ids=str)
 def test_all_pairs_of_schemes(source: MechanismSpec) -> None:
     for first, target in permutations(SCHEMES, 2):
