@@ -26,9 +26,9 @@ def subscribe_without_context(town: CloudTown, *subscriptions: Subscription) -> 
     for node in (1, 2):
         town.join(node, *subscriptions)
     # Subscriptions are sent before the first fix is known; what is said of that is lost here.
-    town.cloud._take = lambda client, message: None  # type: ignore[method-assign]
+    town.cloud.schemes.take = lambda client, message: None  # type: ignore[method-assign]
     town.after(0.5)
-    del town.cloud._take
+    del town.cloud.schemes.take
     contexts = town.half().contexts
     assert [town.half().knows_place(client) for client in ("c1", "c2")] == [False, False]
     assert all(contexts[client].subscriptions for client in ("c1", "c2"))

@@ -20,6 +20,7 @@ from nearcast.model.subscription import Subscription
 from nearcast.runtime.simulation.cellular_profile import BearerProfile, CellularProfile, Outage
 from nearcast.runtime.simulation.distributions import Uniform
 from nearcast.transition.agent import TransitionAgent
+from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.plan import Exchange, ExecutionPlan, PlanId
 from nearcast.transition.specification import MechanismSpec
 
@@ -246,7 +247,9 @@ def test_a_client_that_missed_a_plan_is_found_out_by_what_goes_along_with_its_ev
     here = town.join(0, NEAR)
     town.after(2.0)
     town.cloud.transition(EGRID)
-    town.cloud._coordinator.forget("c0")  # the plan is lost, and nobody remembers to repeat it
+    assert town.broker.host is not None
+    # The plan is lost, and nobody remembers to repeat it.
+    town.broker.host.component(TransitionCoordinator).forget("c0")
     for second in range(5):
         town.after(1.0)
         here.publish(f"e{second}")

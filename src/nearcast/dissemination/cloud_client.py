@@ -1,23 +1,18 @@
 """Events by way of the cloud, the half on every client (BYPASS.KOM 3.7, CLOUD).
 
-It holds what is the same for all filter schemes: subscriptions, events, signs of life.  What the broker is told of the client's
-whereabouts is the active scheme's business; its messages pass through here and are tagged with the scheme and with the
-Lamport time of the plan by which the client came to it.
+It holds what is the same for all filter schemes on a link on which messages get lost: subscriptions, events, signs of life.  What the
+broker is told of the client's whereabouts is ``scheme_client``'s business.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, TypeVar
-
-import msgspec
+from typing import Final
 
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.cloud_messages import (
     HOPS,
     PATH,
     PORT,
-    PROXY,
     TO_CLIENT,
     Alive,
     AllSubscriptions,
@@ -29,45 +24,18 @@ from nearcast.dissemination.cloud_messages import (
     message_of,
 )
 from nearcast.dissemination.inbox import Interest
+from nearcast.dissemination.scheme_client import ClientSettings, SchemeClient
 from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.dissemination.wire import message_of as event_message_of
-from nearcast.filtering.client_half import ClientHalf, Surroundings
-from nearcast.filtering.location import LocationFollower
+from nearcast.filtering.location import LocationFollower, LocationRequest
 from nearcast.filtering.messages import Assignment, ClientMessage
-from nearcast.filtering.specification import Territory, client_halves
+from nearcast.filtering.specification import Territory
 from nearcast.model.event import Event
 from nearcast.runtime.host import Host
 from nearcast.runtime.messages import Message
-from nearcast.runtime.ports import Address, Cancellable, Endpoint, Fix
-from nearcast.transition.agent import TransitionAgent
-from nearcast.transition.engine import HostEngine
-from nearcast.transition.proxy import Proxy
-from nearcast.transition.specification import MechanismSpec
+from nearcast.runtime.ports import Address, Endpoint
 
-M = TypeVar("M", bound=ClientMessage)
-
-
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
-    """How a client takes part."""
-
-    scheme: MechanismSpec
-    """At first; plans change it."""
-
-    pinned: bool = False
-    """Whether it stays with that scheme, whatever plans say."""
-
-    confirms: bool = True
-    """As in ``Surroundings``."""
-
-    resubscribes: bool = False
-    """Whether it subscribes again after each transition, because the broker forgets what it knows (LCN 2016, without transfer)."""
-
-    keep_alive: float = 20.0
-    """Who has subscribed says how much at least every two times so many seconds; the broker must wait longer."""
-
-    piggyback: float = 0.0
-    """Context waits so many seconds for an event that can take it along (BYPASS.KOM 4.2.2); 0: it does not wait."""
+__all__ = ["ClientSettings", "CloudClient"]
 
 
 class CloudClient(Carrier):
@@ -80,36 +48,16 @@ class CloudClient(Carrier):
         self._territory: Final = territory
         self._settings: Final = settings
         self._interface: Final = interface
-        self._interests: dict[str, Interest] = {}
-        self._radius = 0.0
-        self._told = False
-        self._said_under = 0
-        self._early: Assignment | None = None
-        self._waiting: Context | None = None
-        self._flush: Cancellable | None = None
-        self._host: Host
+        self._requests: dict[str, LocationRequest | None] = {}
         self._endpoint: Endpoint
         self._follower: LocationFollower
-        self._agent: TransitionAgent
-        self._proxy: Proxy[ClientHalf]
+        self.schemes: SchemeClient
 
     def start(self, host: Host) -> None:
-        self._host = host
-        engine = host.component(HostEngine).engine
-        self._agent = host.component(TransitionAgent)
         self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, *TO_CLIENT)
-        self._follower = LocationFollower(host, self._moved)
-        surroundings = Surroundings(
-            say=engine.silence.guarded(self._say_context),
-            newest=lambda: self._follower.newest,
-            radius=lambda: self._radius,
-            confirms=self._settings.confirms,
-        )
-        make = client_halves(self._territory, surroundings)
-        self._proxy = engine.create_proxy(PROXY, ClientHalf, make, self._settings.scheme)
-        self._agent.after(PROXY, self._switched)
-        if self._settings.pinned:
-            self._agent.pin(PROXY)
+        again = self._tell_all if self._settings.resubscribes else None
+        self.schemes = SchemeClient(host, self._territory, self._settings, self._send, again)
+        self._follower = LocationFollower(host, self.schemes.moved)
         host.timers.every(self._settings.keep_alive, self._stay_known)
 
     def stop(self) -> None:
@@ -118,109 +66,55 @@ class CloudClient(Carrier):
     # The application's side
 
     def carry(self, event: Event, *, local: bool) -> None:
-        half, channel = self._proxy.active, None
+        channel = None
         if local and event.place is not None:
-            channel, place = half.channel(), half.place(event.place)
+            channel, place = self.schemes.happening(event.place)
             if place is not event.place:
                 event = event.at(place)
-        context, self._waiting = self._waiting, None
-        self._told = self._told or context is not None
         # No tag: every scheme understands an event, and what goes along with it has one.
-        message = event_message_of(event, local=local, channel=channel, context=context)
+        message = event_message_of(event, local=local, channel=channel, context=self.schemes.take_waiting())
         self._endpoint.send(self._broker, message)
 
     def interested(self, interest: Interest) -> None:
-        wanted = message_of(interest.subscription)
-        self._interests[interest.subscription.id] = interest
-        self._changed()
+        subscription = interest.subscription
+        wanted = message_of(subscription)
+        self._requests[subscription.id] = interest.request
+        self.schemes.interested(subscription)
+        self._follow()
         # Before the first fix there is nothing to send along; the scheme will speak as soon as there is.
-        self._say(Subscribe(wanted, self._context(), self._pinned()))
+        self._say(Subscribe(wanted, self.schemes.context(), self.schemes.pinned))
 
     def uninterested(self, subscription_id: str) -> None:
-        del self._interests[subscription_id]
-        self._changed()
+        del self._requests[subscription_id]
+        self.schemes.uninterested(subscription_id)
+        self._follow()
         self._say(Unsubscribe(subscription_id))
 
-    def _changed(self) -> None:
-        areas = [held.subscription.area for held in self._interests.values()]
-        self._radius = max((area.bounding_radius() for area in areas if area is not None), default=0.0)
-        self._follower.follow([held.request for held in self._interests.values() if held.request])
-
-    # The scheme's side
-
-    def _moved(self, fix: Fix) -> None:
-        self._proxy.active.moved(fix)
-
-    def _switched(self) -> None:
-        """The scheme was exchanged, or got other parameters."""
-        early, self._early = self._early, None
-        if early is not None:
-            self._assigned(early)
-        if self._settings.resubscribes:
-            self._tell_all()
-        elif self._settings.confirms and self._said_under < self._agent.goal.newest(PROXY).clock:
-            # It was in that scheme already, because it never heard of one in between: the broker waits for its word all the same.
-            context = self._proxy.active.piggyback()
-            if context is not None:
-                self._say_context(context)
-
-    def _assigned(self, message: Assignment) -> None:
-        ours = self._agent.goal.newest(PROXY).clock
-        if message.clock == ours:
-            self._proxy.active.receive(message)
-        elif message.clock > ours:  # it has overtaken the plan that it belongs to
-            early = self._early
-            if early is None or (early.clock, early.measured) <= (message.clock, message.measured):
-                self._early = message
-
-    def _say_context(self, context: Context) -> None:
-        self._told, self._said_under = True, self._agent.goal.newest(PROXY).clock
-        if not self._settings.piggyback:
-            self._say(context)
-            return
-        self._waiting = self._tagged(context)
-        if self._flush is None:
-            self._flush = self._host.timers.after(self._settings.piggyback, self._send_waiting)
-
-    def _send_waiting(self) -> None:
-        self._flush, context, self._waiting = None, self._waiting, None
-        if context is not None:
-            self._endpoint.send(self._broker, context)
-
-    def _context(self) -> Context | None:
-        context = self._proxy.active.piggyback()
-        return None if context is None else self._tagged(context)
-
-    def _pinned(self) -> MechanismSpec | None:
-        return self._settings.scheme if self._settings.pinned else None
+    def _follow(self) -> None:
+        self._follower.follow([request for request in self._requests.values() if request])
 
     # The broker's side
 
     def _stay_known(self) -> None:
-        if self._interests and not self._told:
+        if self._requests and not self.schemes.told:
             self._say(Alive())
-        self._told = False
+        self.schemes.told = False
 
     def _say(self, message: ClientMessage) -> None:
-        self._endpoint.send(self._broker, self._tagged(message))
+        self._endpoint.send(self._broker, self.schemes.tagged(message))
 
-    def _tagged(self, message: M) -> M:
-        return msgspec.structs.replace(
-            message,
-            scheme=self._proxy.spec.name,
-            clock=self._agent.goal.newest(PROXY).clock,
-            subscriptions=len(self._interests),
-        )
+    def _send(self, context: Context) -> None:
+        self._endpoint.send(self._broker, context)
 
     def _receive(self, _sender: Address, message: Message) -> None:
         if type(message) is EventMessage:  # nearly all are
             self.arrived(event_in(message), PATH, HOPS)
         elif isinstance(message, Assignment):
-            self._assigned(message)
+            self.schemes.assigned(message)
         elif isinstance(message, SubscribeAgain):
             self._tell_all()
 
     def _tell_all(self) -> None:
-        held = tuple(message_of(interest.subscription) for interest in self._interests.values())
-        plan = self._agent.goal.newest(PROXY)
-        self._say(AllSubscriptions(held, self._proxy.spec, plan, self._context(), self._pinned()))
+        schemes = self.schemes
+        held = tuple(message_of(subscription) for subscription in schemes.subscriptions)
+        self._say(AllSubscriptions(held, schemes.running, schemes.plan, schemes.context(), schemes.pinned))

@@ -8,7 +8,7 @@ from typing import Final
 
 from nearcast.dissemination.publisher import LocationRequest, Notify
 from nearcast.model.acceptance import accepted, wanted
-from nearcast.model.area import Area, Circle
+from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
@@ -68,7 +68,7 @@ class Inbox:
         self._position: Final = host.sensor.position if host.sensor else _nowhere
         self._surely_within: Final = host.sensor.surely_within if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
-        self._held: tuple[Interest, ...] = ()
+        self._held: tuple[_Check, ...] = ()
         self._recent: set[str] = set()
         self._older: set[str] = set()
         self._turn: Instant = 0
@@ -82,7 +82,7 @@ class Inbox:
         if self._host.observers.watching:
             self._host.observers.refuse("subscribe")
         self.interests[interest.subscription.id] = interest
-        self._held = tuple(self.interests.values())
+        self._held = tuple(map(_check, self.interests.values()))
         self._taken(self._host.name, interest.subscription.id, interest.subscription)
         return _Held(self, interest, cancelled)
 
@@ -94,7 +94,7 @@ class Inbox:
         if self.interests.get(name) is not interest:
             return False
         del self.interests[name]
-        self._held = tuple(self.interests.values())
+        self._held = tuple(map(_check, self.interests.values()))
         self._taken(self._host.name, name, None)
         return True
 
@@ -113,11 +113,12 @@ class Inbox:
             outcome = DUPLICATE
         else:
             self._recent.add(name)
+            place = event.place if event.reach is None else None
             position: Point | None = None
             asked = False
-            for interest in self._held:
-                subscription = interest.subscription
-                if self._surely_in(subscription.area, event):
+            for subscription, notify, metres in self._held:
+                if place is not None and metres is not None and self._surely_within(metres, place):
+                    # In the right place, beyond doubt: no need to know where exactly.
                     wants = accepted(subscription, event, self._name)
                 else:
                     if not asked:  # once for all interests: a sensor with errors says something else each time
@@ -125,7 +126,7 @@ class Inbox:
                     wants = wanted(subscription, event, self._name, position)
                 if wants:
                     outcome = DELIVERED
-                    interest.notify(event)
+                    notify(event)
         self._counts[outcome] += 1
         delay = now - event.published
         self._notifications(now, name, self._name, path, outcome, delay if delay > 0 else 0, hops)
@@ -133,16 +134,15 @@ class Inbox:
     def statistics(self) -> InboxStatistics:
         return InboxStatistics(self._counts[DELIVERED], self._counts[DUPLICATE], self._counts[UNWANTED])
 
-    def _surely_in(self, area: Area | None, event: Event) -> bool:
-        """Whether the event is in the right place, as far as the sensor is sure of it without saying where exactly."""
-        place = event.place
-        return (
-            place is not None
-            and event.reach is None
-            and isinstance(area, Circle)
-            and area.center is None
-            and self._surely_within(area.radius, place)
-        )
+
+_Check = tuple[Subscription, Notify, float | None]
+"""What the last check needs of an interest; the metres are those around this host, if its area is such a circle."""
+
+
+def _check(interest: Interest) -> _Check:
+    area = interest.subscription.area
+    around = area.radius if isinstance(area, Circle) and area.center is None else None
+    return interest.subscription, interest.notify, around
 
 
 def _nowhere() -> None:

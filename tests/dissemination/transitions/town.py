@@ -322,7 +322,7 @@ class Town:
         if host is not None:
             context = _proxy(host).active.piggyback()
             if context is not None:
-                host.component(CloudClient)._say_context(context)
+                host.component(CloudClient).schemes.say_context(context)
 
     # What is seen
 
