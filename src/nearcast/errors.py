@@ -18,11 +18,22 @@
     │   ├── InvalidMap                     a map file that cannot be read, or that has no street to walk on
     │   ├── InvalidTrace                   a trace or operation log that cannot be read
     │   ├── InvalidRecord                  a row that does not fit its table, or a folder that is no recording
+    │   ├── InvalidSettings                a settings or users file with an unknown key, a wrong value or an unsafe combination
+    │   ├── InvalidProperty                a property, option or payload of the wire contract that cannot be read
     │   └── InvalidPlan                    an execution plan, a specification or a rule that cannot be
     ├── UnknownName (also a LookupError)   no such client, subscription or context
     ├── HistoryNeeded                      the question is about the past or the future; the present cannot answer it
     ├── ObserverActed                      an analyzer or a metric tried to change what it only may watch
     ├── TransitionFailed                   a mechanism could not be exchanged; the old one goes on
+    ├── JournalFailed                      the journal cannot be opened, read or written; the message says what to do
+    │   └── OffsetTrimmed                  what was asked for was deleted by retention
+    ├── Refused                            a client may not do what it asked for; carries an MQTT 5 reason code
+    │   ├── NotAuthenticated               wrong user name or password, or nobody without one is let in here
+    │   ├── Denied                         the access rules do not allow it
+    │   └── QuotaExceeded                  too much, too many or too fast
+    ├── ProtocolError                      bytes of the other side that MQTT forbids; carries the reason code to answer with
+    ├── ConnectionFailed (also a ConnectionError)  the broker cannot be reached, or the connection is lost for good
+    ├── TimedOut (also a TimeoutError)     the broker did not answer in time
     ├── SetupError                         the machine lacks something; the message says what to install
     └── BenchmarkError                     a benchmark could not be run or its systems disagree
 """
@@ -126,3 +137,75 @@ class InvalidPlan(InvalidInput):
 
 class TransitionFailed(NearcastError):
     """A mechanism could not be exchanged, or its state not be set; the old one goes on as if nothing had been asked."""
+
+
+class InvalidSettings(InvalidInput):
+    """A settings or users file with an unknown key, an impossible value or a combination that is not safe."""
+
+
+class Refused(NearcastError):
+    """A client may not do what it asked for; ``reason`` is the MQTT 5 reason code to answer with (OASIS MQTT 5.0, 2.4)."""
+
+    usual_reason = 0x80
+    """Unspecified error."""
+
+    def __init__(self, message: str, reason: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = self.usual_reason if reason is None else reason
+
+
+class NotAuthenticated(Refused):
+    """Wrong user name or password, or nobody without one is let in here."""
+
+    usual_reason = 0x86
+    """Bad user name or password."""
+
+
+class Denied(Refused):
+    """The access rules do not allow it."""
+
+    usual_reason = 0x87
+    """Not authorized."""
+
+
+class QuotaExceeded(Refused):
+    """Too much, too many or too fast."""
+
+    usual_reason = 0x97
+    """Quota exceeded."""
+
+
+class InvalidProperty(InvalidInput):
+    """A property, an option or a payload of the wire contract that cannot be read."""
+
+
+class ProtocolError(NearcastError):
+    """Bytes of the other side that MQTT forbids.
+
+    ``reason`` is the MQTT 5 reason code to answer with, before the connection is closed; CONNACK and DISCONNECT share
+    its numbers.
+    """
+
+    def __init__(self, message: str, reason: int) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class JournalFailed(NearcastError):
+    """The journal cannot be opened, read or written; what a failed write held is not on disk and never will be."""
+
+
+class OffsetTrimmed(JournalFailed):
+    """What was asked for was deleted by retention; ``oldest`` is the first offset that is left."""
+
+    def __init__(self, message: str, oldest: int) -> None:
+        super().__init__(message)
+        self.oldest = oldest
+
+
+class ConnectionFailed(NearcastError, ConnectionError):
+    """The broker cannot be reached, or the connection is lost for good; the message says what to look at."""
+
+
+class TimedOut(NearcastError, TimeoutError):
+    """The broker did not answer in time; what was asked for may have happened all the same."""

@@ -1,0 +1,175 @@
+"""docs/asyncapi.yaml and docs/mqtt.md say what the code does, no less and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from nearcast.mqtt import areas, attributes, contract
+from nearcast.mqtt.contract import ReservedTopic
+
+DOCS = Path(__file__).parents[2] / "docs"
+DOCUMENT: dict[str, Any] = msgspec.yaml.decode((DOCS / "asyncapi.yaml").read_bytes())
+SCHEMAS = DOCUMENT["components"]["schemas"]
+PEOPLE = (DOCS / "mqtt.md").read_text()
+PARSER = "@asyncapi/parser@3.6.3"
+PARSE = """
+const { Parser } = require('@asyncapi/parser');
+const text = require('fs').readFileSync(process.argv[1], 'utf8');
+new Parser().parse(text).then(({ document, diagnostics }) => console.log(JSON.stringify(
+  { valid: document !== undefined, problems: diagnostics.filter((found) => found.severity < 2).map((found) => found.message) }
+)));
+"""
+
+PROPERTIES = {
+    "PublishProperties": contract.PUBLISH_PROPERTIES,
+    "DeliveryProperties": contract.DELIVERY_PROPERTIES,
+    "SubscribeProperties": contract.SUBSCRIBE_PROPERTIES,
+    "UnsubscribeProperties": contract.UNSUBSCRIBE_PROPERTIES,
+    "ConnectProperties": contract.CONNECT_PROPERTIES,
+}
+
+
+def nodes(tree: Any) -> Iterator[Any]:
+    yield tree
+    for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from nodes(inner)
+
+
+def found(reference: str) -> Any:
+    node: Any = DOCUMENT
+    for step in reference.removeprefix("#/").split("/"):
+        node = node[step]
+    return node
+
+
+def examples(schema: str, name: str) -> list[str]:
+    given = SCHEMAS[schema]["properties"][name].get("examples", [])
+    assert all(isinstance(one, str) for one in given), "a user property is a text"
+    return list(given)
+
+
+@pytest.mark.parametrize("schema", PROPERTIES)
+def test_the_properties_are_those_of_the_contract(schema: str) -> None:
+    assert set(SCHEMAS[schema]["properties"]) == PROPERTIES[schema]
+
+
+def test_the_channels_are_the_topics_of_the_contract() -> None:
+    reserved = {
+        kind.topic
+        + {"context/": "{name}", "announce/": "{topic}", "more/": "{filter}", "enough/": "{filter}"}.get(kind.value, "")
+        for kind in ReservedTopic
+    }
+    addresses = {channel["address"] for channel in DOCUMENT["channels"].values()}
+    assert addresses == {"{topic}", f"{contract.PREFIX}{{options}}/{{topic}}"} | reserved
+
+
+def test_the_values_and_areas_are_those_of_the_contract() -> None:
+    values = {kind for form in SCHEMAS["AttributeValue"]["oneOf"] for kind in form.get("required", ())}
+    assert values == set(attributes._KINDS)
+    shapes = {kind for form in SCHEMAS["Area"]["oneOf"] for kind in form.get("required", ())}
+    assert shapes == set(areas._SHAPES) | {"type", "coordinates"}
+
+
+def test_the_document_for_people_has_every_name_and_no_other() -> None:
+    known = frozenset().union(*PROPERTIES.values())
+    assert set(re.findall(r"\bnc-[a-z]+", PEOPLE)) == known
+    for kind in ReservedTopic:
+        assert f"`{kind.topic}" in PEOPLE
+    shown = set(re.findall(r"\$nearcast/([a-z]+)", PEOPLE))
+    assert shown == {kind.value.rstrip("/") for kind in ReservedTopic}
+    for form in (*attributes._KINDS, *areas._SHAPES):
+        assert f'{{"{form}": ' in PEOPLE
+
+
+def test_every_example_can_be_read() -> None:
+    for name in contract.PUBLISH_PROPERTIES:
+        for text in examples("PublishProperties", name):
+            read = contract.publication("t", b"", [(name, text)])
+            read.event("e", 0, None, contract.point_in("49.8,8.6"))
+    for name in contract.SUBSCRIBE_PROPERTIES:
+        for text in examples("SubscribeProperties", name):
+            contract.subscription_request("t", [(name, text)]).subscription(1_800_000_000_000_000)
+    for tree in SCHEMAS["Area"]["examples"]:
+        contract.area_in(json.dumps(tree))
+    messages = DOCUMENT["components"]["messages"]
+    for one in messages["position"]["examples"]:
+        assert contract.position_in(json.dumps(one["payload"]).encode()) is not None
+    for one in messages["context"]["examples"]:
+        assert contract.context_in(json.dumps(one["payload"]).encode()) is not None
+    (published,), (delivered,) = messages["publication"]["examples"], messages["delivery"]["examples"]
+    contract.publication("t", b"", published["headers"].items()).event("e", 0, None, None)
+    contract.delivered_event("t", b"", delivered["headers"].items(), None, id="e", received=0)
+
+
+def test_every_example_of_the_prefix_can_be_read() -> None:
+    wanted, published = DOCUMENT["channels"]["prefixed"]["parameters"]["options"]["examples"]
+    assert contract.subscription_request(f"$near/{wanted}/traffic/#").addressed
+    assert contract.publication(f"$near/{published}/traffic/jam", b"").addressed
+    prefixed = re.findall(r"'(\$near/[^']+)'", PEOPLE)
+    assert len(prefixed) == 2
+    for text in prefixed:
+        assert "#" not in text or contract.subscription_request(text).addressed
+        assert "#" in text or contract.publication(text, b"").addressed
+
+
+def test_every_reference_leads_somewhere() -> None:
+    references = [node["$ref"] for node in nodes(DOCUMENT) if isinstance(node, dict) and "$ref" in node]
+    assert references
+    for reference in references:
+        assert found(reference) is not None
+
+
+def test_operations_and_channels_fit_together() -> None:
+    """The rules of AsyncAPI 3 that a slip of the pen would break."""
+    assert DOCUMENT["asyncapi"] == "3.0.0"
+    used = set()
+    for operation in DOCUMENT["operations"].values():
+        assert operation["action"] in {"send", "receive"}
+        channel = operation["channel"]["$ref"]
+        used.add(channel)
+        for message in operation["messages"]:
+            assert message["$ref"].startswith(f"{channel}/messages/")
+        bindings = operation["bindings"]
+        assert set(found(bindings["$ref"]) if "$ref" in bindings else bindings) == {"mqtt"}
+    assert used == {f"#/channels/{name}" for name in DOCUMENT["channels"]}, "nothing stands there unused"
+    for channel in DOCUMENT["channels"].values():
+        assert set(re.findall(r"{(\w+)}", channel["address"])) == set(channel.get("parameters", {}))
+
+
+@pytest.mark.slow
+def test_the_official_parser_finds_nothing_wrong(pytestconfig: pytest.Config) -> None:
+    folder = _parser(pytestconfig)
+    answer = subprocess.run(
+        ["node", "-e", PARSE, str(DOCS / "asyncapi.yaml")],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(answer.stdout) == {"valid": True, "problems": []}
+
+
+def _parser(config: pytest.Config) -> Path:
+    """Where the parser is installed; it is kept among what pytest keeps."""
+    cache = config.cache
+    if cache is None or shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("npm and node are needed")
+    folder = cache.mkdir("asyncapi-parser")
+    if not (folder / "installed").exists():
+        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder), PARSER]
+        try:
+            subprocess.run(command, capture_output=True, check=True, timeout=180)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            pytest.skip(f"{PARSER} could not be installed")
+        (folder / "installed").touch()
+    return folder
