@@ -1,0 +1,105 @@
+"""Closed stretches go to the lake, where Spark and others read them; once there, retention may delete them here.
+
+A crash at any moment neither loses nor doubles a row.  How far an export will go is written down before its first file
+appears; after a crash the same offsets are exported again, under the same names.  That they are complete is written down
+when all files are on disk.
+
+An event that was unpublished before its export has no row in the lake; of one that was unpublished later the row stays.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from nearcast.journal.entries import EventEntry, Record, UnpublishEntry
+from nearcast.journal.journal import Journal
+from nearcast.journal.lake import export
+
+_PLANNED: Final = "exporting"
+_RECORDS_AT_ONCE: Final = 200_000
+_PAYLOAD_AT_ONCE: Final = 64_000_000
+"""About so much becomes the files of one export: it is held in memory meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStatistics:
+    exported: int
+    """The offset below which everything is in the lake."""
+    rows: int
+    """Written since the broker started."""
+    problem: str | None
+
+
+class Archive:
+    """Exports from time to time, in a thread of its own."""
+
+    def __init__(self, journal: Journal, lake: Path, every: float) -> None:
+        self._journal: Final = journal
+        self._lake: Final = lake
+        self._every: Final = every
+        self._rows = 0
+        self._end: Final = threading.Event()
+        self._one_at_a_time: Final = threading.Lock()
+        self._thread: Final = threading.Thread(target=self._run, name="archive", daemon=True)
+        self.problem: str | None = None
+        """Why the last export failed; it is tried again at the next one."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the export that is going on; before the journal is closed."""
+        self._end.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def export(self) -> int:
+        """Export all that is on disk, in this thread; gives the number of rows."""
+        rows = 0
+        with self._one_at_a_time:
+            while not self._end.is_set() and (records := self._next()):
+                rows += self._export(records)
+        self._rows += rows
+        return rows
+
+    def statistics(self) -> ArchiveStatistics:
+        return ArchiveStatistics(self._journal.exported, self._rows, self.problem)
+
+    def _run(self) -> None:
+        while not self._end.wait(self._every):
+            try:
+                self.export()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on and says so
+                self.problem = f"nothing can be exported to {self._lake}: {error}; it stays in the journal until it can"
+            else:
+                self.problem = None
+
+    def _next(self) -> list[tuple[int, Record]]:
+        """The stretches of the next export, or of one that a crash interrupted."""
+        # Retention may have been there first, while no lake was set.
+        first = max(self._journal.exported, self._journal.oldest)
+        planned = self._journal.mark_of(_PLANNED) or 0
+        if planned > first:
+            return list(chain.from_iterable(self._journal.read(first, planned)))
+        found: list[tuple[int, Record]] = []
+        payload = 0
+        for chunk in self._journal.read(first):
+            found += chunk
+            payload += sum(len(record.payload) for _, record in chunk if isinstance(record, EventEntry))
+            if len(found) >= _RECORDS_AT_ONCE or payload >= _PAYLOAD_AT_ONCE:
+                break
+        return found
+
+    def _export(self, records: list[tuple[int, Record]]) -> int:
+        first, last = records[0][0], records[-1][0]
+        self._journal.set_mark(_PLANNED, last + 1)
+        # One that was unpublished after this stretch, but before now, is left out too.
+        later = self._journal.read(first, kinds=(UnpublishEntry,))
+        unpublished = frozenset(entry.event for chunk in later for _, entry in chunk if type(entry) is UnpublishEntry)
+        rows = export(self._lake, f"{first:020}-{last:020}", records, unpublished)
+        self._journal.set_exported(last + 1)
+        return rows

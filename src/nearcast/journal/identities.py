@@ -1,0 +1,109 @@
+"""Who is who: the one place where a client and the virtual identity in its records meet.
+
+A database file of its own, so that it can be guarded, backed up and deleted apart from what is recorded.  Who is erased
+here can no longer be told from the records, and gets a new identity if he returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nearcast.journal.failures import failure
+
+_BITS: Final = 128
+_MOST_REMEMBERED: Final = 100_000
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS identity (client TEXT PRIMARY KEY, virtual TEXT NOT NULL UNIQUE) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityStatistics:
+    identities: int
+
+
+class Identities:
+    """Asked on the loop's thread: a look into memory or an index; only a new client costs a write.
+
+    A new identity survives the end of the process, however it ends, from the moment it is given; it does not wait for the
+    disk.  If the machine itself fails, the newest ones may be lost: their clients then get others, and nobody ever gets
+    the identity of somebody else, since they are drawn from 2**128.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path: Final = path
+        self._lock: Final = threading.Lock()
+        self._remembered: Final[dict[str, str]] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Readable by the broker alone, from the first moment on.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._connection: Final = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise failure(path, error) from error
+        try:
+            with self._explained():
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                # What is erased is overwritten, not just left out.
+                self._connection.execute("PRAGMA secure_delete = ON")
+                self._connection.execute(_SCHEMA)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def of(self, client: str) -> str:
+        """The virtual identity of a client; one that is new gets one."""
+        with self._lock, self._explained():
+            virtual = self._remembered.get(client) or self._stored(client) or self._given(client)
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[client] = virtual
+            return virtual
+
+    def who(self, virtual: str) -> str | None:
+        """The client that bears a virtual identity; none: it is not known, or no longer."""
+        with self._lock, self._explained():
+            row = self._connection.execute("SELECT client FROM identity WHERE virtual = ?", (virtual,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def erase(self, client: str) -> bool:
+        """Forget who a client is, on disk too; whether there was one.  Waits for the disk: for a worker thread."""
+        with self._lock, self._explained():
+            self._remembered.pop(client, None)
+            found = self._connection.execute("DELETE FROM identity WHERE client = ?", (client,)).rowcount > 0
+            # The log in front of the database still has the row as it was.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return found
+
+    def statistics(self) -> IdentityStatistics:
+        with self._lock, self._explained():
+            return IdentityStatistics(self._connection.execute("SELECT count(*) FROM identity").fetchone()[0])
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _stored(self, client: str) -> str | None:
+        row = self._connection.execute("SELECT virtual FROM identity WHERE client = ?", (client,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _given(self, client: str) -> str:
+        virtual = secrets.token_urlsafe(_BITS // 8)
+        self._connection.execute("INSERT INTO identity VALUES (?, ?)", (client, virtual))
+        return virtual
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise failure(self._path, error) from error
