@@ -19,7 +19,7 @@ An event exists from its publication until its lifetime ends or it is unpublishe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nearcast.model.area import Area
@@ -32,6 +32,7 @@ from nearcast.model.predicate import And
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
 from nearcast.model.topic import topic_matches
+from nearcast.model.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,14 @@ def within_reach(reach: Area | None, position: Point | None) -> bool:
 
 
 def addressed(event: Event, known: ClientHistory, at: Instant) -> bool:
+    return event.to is None or addressed_by(event, (context for _, context in known.contexts_at(at)))
+
+
+def addressed_by(event: Event, contexts: Iterable[Mapping[str, Value]]) -> bool:
     """Whether one conjunct holds within one context."""
     if event.to is None:
         return True
-    return any(
-        evaluate(And(conjunct), context) is True for _, context in known.contexts_at(at) for conjunct in event.conjuncts
-    )
+    return any(evaluate(And(conjunct), context) is True for context in contexts for conjunct in event.conjuncts)
 
 
 def validities(event: Event, known: ClientHistory, as_of: Instant) -> Iterator[Validity]:

@@ -1,0 +1,18 @@
+"""Who may do what: authentication, rules, limits, certificates.
+
+================  =======================================================================
+``access``        the facade: a CONNECT becomes a ``Principal``, or is refused
+``principal``     a client that was let in, and what it may do
+``rules``         the rules of the settings; ``grants`` what one of them allows
+``filters``       which topic filter covers which; ``areas``: which area lies in which
+``users``         the file of users; ``passwords`` verifies against it
+``limits``        rates and quotas
+``certificates``  TLS
+================  =======================================================================
+"""
+
+from nearcast.broker.access.access import Access, AccessStatistics
+from nearcast.broker.access.limits import Admission, ClientLimits, Quotas
+from nearcast.broker.access.principal import Peer, Principal
+
+__all__ = ["Access", "AccessStatistics", "Admission", "ClientLimits", "Peer", "Principal", "Quotas"]

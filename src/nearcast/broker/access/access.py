@@ -1,0 +1,82 @@
+"""Letting clients in: a CONNECT becomes a ``Principal``, or is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from nearcast.broker.access.passwords import Passwords, PasswordStatistics
+from nearcast.broker.access.principal import Peer, Principal
+from nearcast.broker.access.rules import Rules
+from nearcast.broker.settings import BrokerSettings, is_loopback
+from nearcast.errors import NotAuthenticated
+
+_NOT_AUTHORIZED: Final = 0x87
+_WRONG: Final = "wrong user name or password"  # not which of them: that would tell who has an account
+
+
+@dataclass(frozen=True, slots=True)
+class AccessStatistics:
+    admitted: int
+    anonymous: int
+    """Of those admitted, the ones without a name."""
+
+    refused: int
+    rules: int
+    passwords: PasswordStatistics
+
+
+class Access:
+    """One for each broker."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self._anonymous: Final = settings.access.anonymous
+        self._rules: Final = Rules(settings.access.rules, settings.access.groups)
+        self._passwords: Final = Passwords(settings.passwords)
+        self._admitted = self._admitted_anonymous = self._refused = 0
+
+    async def authenticate(self, client_id: str, username: str | None, password: bytes | None, peer: Peer) -> Principal:
+        """Who that is; ``NotAuthenticated`` carries the reason code for the CONNACK."""
+        try:
+            user = await self._user(username, password, peer)
+        except NotAuthenticated:
+            self._refused += 1
+            raise
+        self._admitted += 1
+        self._admitted_anonymous += user is None
+        trusted = user is not None or is_loopback(peer.address)
+        return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=trusted)
+
+    def close(self) -> None:
+        self._passwords.close()
+
+    def statistics(self) -> AccessStatistics:
+        return AccessStatistics(
+            admitted=self._admitted,
+            anonymous=self._admitted_anonymous,
+            refused=self._refused,
+            rules=len(self._rules),
+            passwords=self._passwords.statistics(),
+        )
+
+    async def _user(self, username: str | None, password: bytes | None, peer: Peer) -> str | None:
+        if peer.certificate_name is not None:
+            if username not in (None, "", peer.certificate_name):
+                raise NotAuthenticated(f"the certificate is of {peer.certificate_name!r}; give that user name, or none")
+            return peer.certificate_name
+        if not username and not password:
+            self._check_anonymous(peer)
+            return None
+        # Who gives a name means to be known by it: a wrong password does not make a client anonymous.
+        if not username or password is None or not await self._passwords.verify(username, password):
+            raise NotAuthenticated(_WRONG)
+        return username
+
+    def _check_anonymous(self, peer: Peer) -> None:
+        if self._anonymous == "always" or (self._anonymous == "loopback" and is_loopback(peer.address)):
+            return
+        allowed = "from this machine itself" if self._anonymous == "loopback" else "from nowhere"
+        raise NotAuthenticated(
+            f"a user name and password are needed: without them clients are let in {allowed} (access.anonymous)",
+            _NOT_AUTHORIZED,
+        )

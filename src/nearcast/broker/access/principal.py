@@ -1,0 +1,159 @@
+"""A client that was let in, and what it may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from nearcast.broker.access.grants import Grant
+from nearcast.errors import Denied
+from nearcast.model.event import Event
+from nearcast.model.subscription import Subscription
+from nearcast.model.time import Instant
+from nearcast.mqtt.names import RESERVED, SHARE, ReservedTopic
+
+REMEMBERED_TOPICS: Final = 256
+"""Topics of which a client's right is remembered; then it starts afresh, so that nobody fills the memory by making topics up."""
+
+_ANSWERS: Final = frozenset({ReservedTopic.PROBLEMS.topic, ReservedTopic.SCHEME.topic})
+_CLIENT_ID_NOT_VALID: Final = 0x85
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection."""
+
+    address: str
+    port: int = 0
+    tls: bool = False
+    certificate_name: str | None = None
+    """The common name of the certificate that it has shown and that was verified."""
+
+
+class Principal:
+    """Who a client is (``user``; ``None``: anonymous) and what follows from it.
+
+    ``grants`` is ``None`` where there are no rules: then everything is allowed, but that ``trusted`` decides on plans.
+    Topics below ``$nearcast/`` speak to the broker about the client itself and are open to everybody; what is asked for on them
+    is checked where it is carried out: an announcement by ``may_publish`` of its topic, a plan by ``check_plan``.
+    """
+
+    __slots__ = ("_grants", "_plainly", "_publishable", "_receivable", "_trusted", "client_id", "peer", "user")
+
+    def __init__(
+        self, user: str | None, client_id: str, peer: Peer, grants: tuple[Grant, ...] | None, *, trusted: bool = True
+    ) -> None:
+        self.user: Final = user
+        self.client_id: Final = client_id
+        self.peer: Final = peer
+        self._grants: Final = grants
+        self._trusted: Final = trusted
+        self._publishable: Final[dict[str, bool]] = {}
+        self._plainly: Final[dict[str, bool]] = {}
+        self._receivable: Final[dict[str, bool]] = {}
+
+    def __str__(self) -> str:
+        return f"user {self.user!r}" if self.user is not None else "an anonymous client"
+
+    def may_publish(self, topic: str) -> bool:
+        """Whether it may publish to that topic at all; ``check_event`` looks at place, reach and addressing."""
+        if self._grants is None:
+            return True
+        known = self._publishable.get(topic)
+        if known is None:
+            known = topic.startswith(RESERVED) or any(grant.may_publish(topic) for grant in self._grants)
+            _remember(self._publishable, topic, known)
+        return known
+
+    def may_publish_plain(self, topic: str) -> bool:
+        """Whether it may publish there without place, reach and addressing: all that there is to check of a plain message."""
+        if self._grants is None:
+            return True
+        known = self._plainly.get(topic)
+        if known is None:
+            known = any(grant.may_publish(topic) and grant.allows_plain for grant in self._grants)
+            _remember(self._plainly, topic, known)
+        return known
+
+    def may_receive(self, topic: str) -> bool:
+        """Whether it may get events of that topic: for those that reach it by its context, without a subscription."""
+        if self._grants is None:
+            return True
+        known = self._receivable.get(topic)
+        if known is None:
+            known = any(grant.may_receive(topic) for grant in self._grants)
+            _remember(self._receivable, topic, known)
+        return known
+
+    def may_subscribe(self, topic_filter: str) -> bool:
+        """Whether one rule allows all that the filter matches; of a shared subscription, the part after the group counts."""
+        if self._grants is None or topic_filter in _ANSWERS:
+            return True
+        if topic_filter.startswith(SHARE):
+            topic_filter = topic_filter.split("/", 2)[-1]
+        return any(grant.may_subscribe(topic_filter) for grant in self._grants)
+
+    def check_event(self, event: Event) -> None:
+        """``Denied`` unless one rule allows all of the event."""
+        if self._grants is None:
+            return
+        refusals = []
+        for grant in self._grants:
+            if grant.may_publish(event.topic):
+                objections = list(grant.objections(event))
+                if not objections:
+                    return
+                refusals.append(f"{grant.rule}: {'; '.join(objections)}")
+        raise Denied(
+            " | ".join(refusals) or f"no rule allows {self} to publish to {event.topic!r}; ask for one with publish"
+        )
+
+    def check_subscription(self, subscription: Subscription, now: Instant) -> None:
+        """``Denied`` unless one rule allows all of the subscription."""
+        if self._grants is not None and subscription.topic not in _ANSWERS:
+            self._check_interest(self._grants, subscription, now)
+
+    def check_query(self, subscription: Subscription, now: Instant) -> None:
+        """``Denied`` unless one rule allows to ask for the stored events that such a subscription would get."""
+        if self._grants is None:
+            return
+        asking = tuple(grant for grant in self._grants if grant.query)
+        if not asking:
+            raise Denied(f"no rule allows {self} to query; ask for one with query = true")
+        self._check_interest(asking, subscription, now)
+
+    def check_plan(self) -> None:
+        """``Denied`` unless it may have mechanisms exchanged."""
+        allowed = self._trusted if self._grants is None else any(grant.plans for grant in self._grants)
+        if not allowed:
+            raise Denied(f"nothing allows {self} to command transitions; ask for a rule with plans = true")
+
+    def check_ownership(self, owner: str | None) -> None:
+        """``Denied`` if the session of this client id was made by another user: it holds their messages.
+
+        One of an anonymous client is anybody's: else nobody could begin to use a password.
+        """
+        if owner is not None and owner != self.user:
+            raise Denied(
+                f"the session {self.client_id!r} belongs to another user; connect under another client id",
+                _CLIENT_ID_NOT_VALID,
+            )
+
+    def _check_interest(self, grants: tuple[Grant, ...], subscription: Subscription, now: Instant) -> None:
+        refusals = []
+        for grant in grants:
+            if grant.may_subscribe(subscription.topic):
+                objection = grant.objection_to(subscription, now)
+                if objection is None:
+                    return
+                refusals.append(f"{grant.rule}: {objection}")
+        raise Denied(
+            " | ".join(refusals)
+            or f"no rule allows {self} all that {subscription.topic!r} matches; ask for one with subscribe, or for less"
+        )
+
+
+def _remember(answers: dict[str, bool], topic: str, answer: bool) -> None:
+    if len(answers) >= REMEMBERED_TOPICS:
+        answers.clear()
+    answers[topic] = answer

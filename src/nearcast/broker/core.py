@@ -1,0 +1,247 @@
+"""All parts of the broker but the listeners, put together; and how they get through a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from mqtt5 import DisconnectReasonCode
+
+from nearcast.broker.access import Access, Admission
+from nearcast.broker.access.limits import Quotas
+from nearcast.broker.chronology import Chronology, ChronologyStatistics
+from nearcast.broker.connection import Connection, Flusher, Terms, Traffic
+from nearcast.broker.conversation import Conversation, House
+from nearcast.broker.entries import message_in
+from nearcast.broker.presence import Presence, PresenceStatistics
+from nearcast.broker.publishing import Publishing, PublishingStatistics
+from nearcast.broker.reception import Reception
+from nearcast.broker.reserved import ReservedTopics
+from nearcast.broker.retained import Retained
+from nearcast.broker.router import Router, RouterStatistics
+from nearcast.broker.schemes import SchemesStatistics
+from nearcast.broker.scheming import Scheming
+from nearcast.broker.session import Outgoing, SessionLimits
+from nearcast.broker.sessions import Sessions, SessionsStatistics
+from nearcast.broker.settings import BrokerSettings
+from nearcast.broker.subscribing import Subscribing
+from nearcast.broker.wills import Wills
+from nearcast.errors import InvalidInput, OffsetTrimmed
+from nearcast.journal import DeliveryEntry, EventEntry, Journal, JournalStatistics
+from nearcast.journal import JournalSettings as StorageSettings
+from nearcast.journal.archive import Archive
+from nearcast.journal.identities import Identities
+from nearcast.matching import Matcher
+from nearcast.model.time import MICROSECONDS
+from nearcast.mqtt.names import ReservedTopic
+from nearcast.runtime.live.clock import LiveClock
+from nearcast.runtime.ports import Clock
+
+log: Final = logging.getLogger("nearcast.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatistics:
+    connections: int
+    bytes_in: int
+    bytes_out: int
+    packets_in: int
+    retained: int
+    sessions: SessionsStatistics
+    publishing: PublishingStatistics
+    routing: RouterStatistics
+    presence: PresenceStatistics
+    journal: JournalStatistics
+    schemes: SchemesStatistics
+    time: ChronologyStatistics
+
+
+class Broker:
+    """Everything on one event loop; ``load`` before anybody is let in."""
+
+    def __init__(self, settings: BrokerSettings, loop: asyncio.AbstractEventLoop, clock: Clock | None = None) -> None:
+        self.settings: Final = settings
+        self.loop: Final = loop
+        self.clock: Final[Clock] = clock or LiveClock()
+        now = self.clock.now
+        storage = StorageSettings(
+            keep_for=settings.journal.retention_age,
+            keep_bytes=settings.journal.retention_size,
+            lake=settings.lake,
+        )
+        self.journal: Final = Journal.open(settings.data / "journal", storage, loop.call_soon_threadsafe, now)
+        self.archive: Final = Archive(self.journal, settings.lake, storage.export_every)
+        self.identities: Final = Identities(settings.data / "identities.db")
+        self.access: Final = Access(settings)
+        self.sessions: Final = Sessions(
+            self.journal,
+            self.identities,
+            now,
+            SessionLimits(settings.session.queue_messages, settings.session.inflight, settings.session.queue_bytes),
+        )
+        matcher = Matcher()
+        self.presence: Final = Presence(self.journal, matcher, now)
+        self.router: Final = Router(self.sessions.all, self.presence, now, matcher)
+        self.scheming: Final = Scheming(
+            settings.schemes, self.clock, self.journal, self.sessions.all, self.presence, loop.call_soon
+        )
+        self.router.schemes = self.scheming.live
+        self.retained: Final = Retained(self.journal, now)
+        self.publishing: Final = Publishing(
+            self.journal, self.router, self.presence, self.retained, now, settings.journal.keep
+        )
+        self.wills: Final = Wills(self.sessions, self.publishing, now)
+        self.chronology: Final = Chronology(
+            self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later
+        )
+        self.publishing.moments = self.chronology.moments
+        quotas = Quotas(settings.limits)
+        self.subscribing: Final = Subscribing(
+            self.journal,
+            self.sessions,
+            self.router,
+            self.retained,
+            self.presence,
+            self.chronology.replays,
+            now,
+            settings.limits.subscriptions_per_client,
+        )
+        self.reception: Final = Reception(
+            self.journal,
+            self.sessions,
+            self.router,
+            self.presence,
+            self.wills,
+            self.chronology.replays,
+            now,
+            settings.session.max_expiry // MICROSECONDS,
+            self.scheming,
+            self.chronology.forget,
+        )
+        self.reserved: Final = ReservedTopics(
+            self.presence, quotas, {ReservedTopic.SCHEME: self.scheming.heard, **self.chronology.handlers()}, now
+        )
+        self.house: Final = House(
+            settings.session,
+            settings.limits.packet,
+            self.access,
+            Admission(settings.limits),
+            quotas,
+            self.reception,
+            self.publishing,
+            self.subscribing,
+            self.reserved,
+            now,
+            {},
+        )
+        self.traffic: Final = Traffic()
+        self.terms: Final = Terms(
+            Flusher(loop),
+            self.traffic,
+            now,
+            settings.limits.packet,
+            settings.session.output_bytes,
+            partial(Conversation, self.house),
+        )
+        self._ticking: asyncio.TimerHandle | None = None
+
+    def statistics(self) -> BrokerStatistics:
+        return BrokerStatistics(
+            connections=len(self.house.open),
+            bytes_in=self.traffic.bytes_in,
+            bytes_out=self.traffic.bytes_out,
+            packets_in=self.traffic.packets_in,
+            retained=len(self.retained),
+            sessions=self.sessions.statistics(),
+            publishing=self.publishing.statistics(),
+            routing=self.router.statistics(),
+            presence=self.presence.statistics(),
+            journal=self.journal.statistics(),
+            schemes=self.scheming.live.statistics(),
+            time=self.chronology.statistics(),
+        )
+
+    def connection(self, *, tls: bool = False) -> Connection:
+        """For a listener: the protocol of a new connection."""
+        return Connection(self.terms, tls=tls)
+
+    # Start and end
+
+    def load(self) -> None:
+        """Take up what an earlier life of this broker left."""
+        subscriptions = self.sessions.load()
+        self.retained.load()
+        self.presence.load(self.sessions.all)
+        self.scheming.load()
+        for client, rows in subscriptions.items():
+            for row in rows:
+                try:
+                    self.subscribing.restore(self.sessions.all[client], row)
+                except InvalidInput as error:  # of a later version, or the rules of filters have become stricter
+                    log.warning("a subscription of %r was not restored: %s", client, error)
+        self.chronology.load()
+        self._restore_messages()
+        self.chronology.resume()
+
+    def _restore_messages(self) -> None:
+        """Who was owed what: it stands beside each event in the journal."""
+        by_identity = {session.identity: session for session in self.sessions if session.durable}
+        found: dict[str, list[Outgoing]] = {session.client: [] for session in by_identity.values()}
+        first = max(self.sessions.oldest_unconfirmed(), self.journal.oldest)
+        with contextlib.suppress(OffsetTrimmed):
+            for chunk in self.journal.read(first, kinds=(EventEntry, DeliveryEntry)):
+                for offset, record in chunk:
+                    entry, origin = (record.event, record.of) if isinstance(record, DeliveryEntry) else (record, offset)
+                    if not isinstance(entry, EventEntry):
+                        continue
+                    if entry.publisher is not None:
+                        self.publishing.remember(entry.publisher, entry.id)
+                    if not entry.owed or origin in self.chronology.unpublishing.offsets:
+                        continue
+                    message = None
+                    for identity, qos, near, identifiers in entry.owed:
+                        session = by_identity.get(identity)
+                        if session is not None and self.sessions.unconfirmed(session, offset):
+                            message = message or message_in(entry, offset)
+                            message.of = origin
+                            found[session.client].append(Outgoing(message, qos, False, near, identifiers))
+        self.sessions.restore_messages(found)
+
+    def run(self) -> None:
+        """From now on, look after everything once a second."""
+        self.scheming.live.start()
+        self.archive.start()
+        self._ticking = self.loop.call_later(1.0, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = self.loop.call_later(1.0, self._tick)
+        now = self.clock.now()
+        for conversation in list(self.house.open):
+            conversation.look_after(now)
+        self.wills.due()
+        self.reception.expire()
+        gone = self.retained.expire()
+        if gone:
+            self.journal.write(puts=gone)
+        self.sessions.flush()
+        self.presence.flush()
+        self.chronology.flush()
+
+    def close(self) -> None:
+        """Say goodbye to everybody and bring everything to disk."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        for conversation in list(self.house.open):
+            conversation.end(DisconnectReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down")
+        self.scheming.stop()
+        self.sessions.flush()
+        self.presence.flush()
+        self.chronology.close()
+        self.access.close()
+        self.archive.close()
+        self.journal.close()
+        self.identities.close()

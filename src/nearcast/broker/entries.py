@@ -1,0 +1,85 @@
+"""Events between the wire and the journal: what is kept of them, and what becomes of it after a restart or much later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearcast.broker.message import Message
+from nearcast.journal.entries import EventEntry
+from nearcast.model.cql2 import parse_addressing
+from nearcast.model.event import Event
+from nearcast.model.geometry import Point
+from nearcast.model.predicate_text import to_text as predicate_text
+from nearcast.mqtt.areas import area_in, area_text
+from nearcast.mqtt.attributes import value_in, value_text
+from nearcast.mqtt.publication import delivery_properties
+
+Owed = tuple[str, int, bool, tuple[int, ...]]
+
+
+def entry_of(
+    event: Event, message: Message, publisher: str | None, receivers: Sequence[str] = (), owed: Sequence[Owed] = ()
+) -> EventEntry:
+    """All that is needed to deliver the event again; ``publisher`` and receivers by the identities they are recorded under."""
+    place = event.place
+    return EventEntry(
+        event.id,
+        event.topic,
+        event.published,
+        event.payload,
+        publisher,
+        message.qos,
+        tuple(receivers),
+        None if place is None else place.lat,
+        None if place is None else place.lon,
+        None if event.reach is None else area_text(event.reach),
+        None if event.to is None else predicate_text(event.to),
+        None if event.when is None else str(event.when),
+        event.lifetime,
+        tuple((name, value_text(name, value)) for name, value in event.attributes.items()),
+        tuple(sorted(event.tags)),
+        message.content_type,
+        message.response_topic,
+        message.correlation,
+        message.payload_format,
+        message.properties,
+        tuple(owed),
+    )
+
+
+def event_in(entry: EventEntry, publisher: str | None = None) -> Event:
+    """The event; ``publisher`` as the matcher knows it, since the entry has only its virtual identity."""
+    when = None if entry.when is None else parse_addressing(entry.when, now=entry.published)[1]
+    return Event(
+        entry.id,
+        entry.topic,
+        entry.published,
+        {name: value_in(value) for name, value in entry.attributes},
+        entry.tags,
+        entry.payload,
+        publisher,
+        None if entry.lat is None or entry.lon is None else Point(entry.lat, entry.lon),
+        None if entry.reach is None else area_in(entry.reach),
+        entry.to,
+        when,
+        entry.lifetime,
+    )
+
+
+def message_in(entry: EventEntry, offset: int) -> Message:
+    """The message, as it goes out to those who did not get it yet."""
+    return Message(
+        entry.topic,
+        entry.payload,
+        entry.qos,
+        False,
+        None if entry.lifetime is None else entry.published + entry.lifetime,
+        entry.payload_format or 0,
+        entry.content_type,
+        entry.response_topic,
+        entry.correlation_data,
+        entry.user_properties,
+        tuple(delivery_properties(event_in(entry))),
+        entry.id,
+        offset,
+    )

@@ -1,0 +1,37 @@
+"""All routes; OpenAPI is made from them, at /schema."""
+
+from __future__ import annotations
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.types import ASGIApp
+
+from nearcast.broker.core import Broker
+from nearcast.broker.http import operations
+from nearcast.broker.http.doors import told, told_by_framework
+from nearcast.broker.http.events import Events
+from nearcast.errors import NearcastError
+
+
+def application(broker: Broker) -> ASGIApp:
+    from importlib.metadata import version
+
+    return Litestar(
+        route_handlers=[
+            Events,
+            operations.status,
+            operations.schemes,
+            operations.transition,
+            operations.journal,
+            operations.healthz,
+            operations.readyz,
+            operations.metrics,
+        ],
+        dependencies={"broker": Provide(lambda: broker, sync_to_thread=False)},
+        exception_handlers={NearcastError: told, HTTPException: told_by_framework},
+        openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),
+        request_max_body_size=int(broker.settings.limits.packet),
+        logging_config=None,
+    )

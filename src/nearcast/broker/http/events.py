@@ -1,0 +1,190 @@
+"""Publish, query, take back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Controller, Request, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+
+from nearcast.broker.core import Broker
+from nearcast.broker.entries import event_in
+from nearcast.broker.http.doors import principal_of
+from nearcast.broker.http.forms import (
+    CLOUD_EVENT,
+    CLOUD_EVENTS,
+    GEOJSON,
+    Posted,
+    cloud_event,
+    cloud_event_in,
+    feature,
+    feature_in,
+)
+from nearcast.broker.message import Message
+from nearcast.broker.reserved import check_unreserved
+from nearcast.errors import InvalidEvent, JournalFailed
+from nearcast.journal.entries import EventEntry, UnpublishEntry
+from nearcast.model.acceptance import accepted
+from nearcast.model.area import Circle
+from nearcast.model.delivery import in_area, within_reach
+from nearcast.model.geometry import Point
+from nearcast.model.subscription import Subscription
+from nearcast.model.time import Instant
+from nearcast.mqtt import names
+from nearcast.mqtt.positions import point_in
+from nearcast.mqtt.publication import delivery_properties
+from nearcast.mqtt.requests import subscription_request
+
+MOST_EVENTS = 10_000
+
+
+class Published(msgspec.Struct, frozen=True):
+    ids: list[str]
+
+
+class Events(Controller):
+    """Events."""
+
+    path = "/events"
+    tags = ["events"]  # noqa: RUF012 - as the framework reads it
+
+    @post("/", status_code=201, summary="Publish")
+    async def publish(self, request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> Published:
+        """Publish one event or several: a CloudEvent, a batch of them, a GeoJSON Feature or a FeatureCollection.
+
+        Answered when all of them are on disk.
+        """
+        principal = await principal_of(broker.access, request)
+        posted = _posted(await request.body(), request.headers.get("content-type", ""))
+        now = broker.clock.now()
+        checked = []
+        for each in posted:
+            check_unreserved(each.publication.topic)
+            event = each.publication.event(broker.publishing.next_id(), now, None, None)
+            principal.check_event(event)
+            message = Message(
+                event.topic,
+                event.payload,
+                1,
+                content_type=each.content_type,
+                expires=None if event.lifetime is None else now + event.lifetime,
+                properties=each.properties,
+                near_properties=tuple(delivery_properties(event)),
+                event=event.id,
+            )
+            checked.append((event, message))
+        # All are checked before the first goes out: nothing half-done.
+        await asyncio.gather(*(_on_disk(broker, event, message) for event, message in checked))
+        return Published([event.id for event, _ in checked])
+
+    @get("/", summary="Query what is stored")
+    async def query(
+        self,
+        request: Request[Any, Any, Any],
+        broker: NamedDependency[Broker],
+        topic: Annotated[str, QueryParameter(description="MQTT topic filter.")] = "#",
+        where: Annotated[str | None, QueryParameter(description="CQL2 over attributes and tags.")] = None,
+        since: Annotated[str | None, QueryParameter(description="As in -2h, or RFC 3339.")] = None,
+        until: Annotated[str | None, QueryParameter(description="As since.")] = None,
+        at: Annotated[str | None, QueryParameter(description="lat,lon: where the asking one is.")] = None,
+        within: Annotated[float | None, QueryParameter(description="Metres around `at`.")] = None,
+        limit: Annotated[int, QueryParameter(ge=1, le=MOST_EVENTS)] = 1_000,
+    ) -> Response[Any]:
+        """The newest events that a subscription of these words would have got, oldest first.
+
+        GeoJSON, or CloudEvents if that is what is accepted.
+        """
+        principal = await principal_of(broker.access, request)
+        now = broker.clock.now()
+        properties = [(names.SINCE, since or "..")]
+        properties += [(name, value) for name, value in ((names.WHERE, where), (names.UNTIL, until)) if value]
+        subscription = subscription_request(topic, properties).subscription(now)
+        place = None if at is None else point_in(at)
+        if within is not None:
+            if place is None:
+                raise InvalidEvent("within needs to know around what; add at=lat,lon")
+            frame, where_in = subscription.frame, subscription.where
+            subscription = Subscription(subscription.topic, where_in, Circle(within, place), frame, subscription.id)
+        principal.check_query(subscription, now)
+        found = await asyncio.to_thread(_find, broker, subscription, place, limit, now)
+        if "cloudevents" in request.headers.get("accept", ""):
+            return Response([cloud_event(entry) for entry in found], media_type=CLOUD_EVENTS)
+        collection = {"type": "FeatureCollection", "features": [feature(entry) for entry in found]}
+        return Response(collection, media_type=GEOJSON)
+
+
+def _posted(body: bytes, content_type: str) -> list[Posted]:
+    kind = content_type.partition(";")[0].strip().lower()
+    try:
+        tree = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise InvalidEvent(f"the body is no JSON: {error}") from None
+    if isinstance(tree, list) and kind in {CLOUD_EVENTS, "application/json"}:
+        return [cloud_event_in(_object(each)) for each in tree]
+    tree = _object(tree)
+    if kind == CLOUD_EVENT or (kind == "application/json" and "specversion" in tree):
+        return [cloud_event_in(tree)]
+    if kind in {GEOJSON, "application/json"}:
+        if tree.get("type") == "FeatureCollection":
+            features = tree.get("features")
+            if not isinstance(features, list):
+                raise InvalidEvent("the features of a FeatureCollection are a list")
+            return [feature_in(_object(each)) for each in features]
+        return [feature_in(tree)]
+    raise InvalidEvent(f"send {CLOUD_EVENT}, {CLOUD_EVENTS} or {GEOJSON}, not {content_type or 'nothing'}")
+
+
+def _object(tree: Any) -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        raise InvalidEvent(f"an event is a JSON object, not {tree!r:.40}")
+    return tree
+
+
+async def _on_disk(broker: Broker, event: Any, message: Message) -> None:
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def acknowledge(code: Any, why: str | None) -> None:
+        if done.done():
+            return  # who asked has gone
+        if int(code) >= 0x80:
+            done.set_exception(JournalFailed(why or "not written"))
+        else:
+            done.set_result(None)
+
+    broker.publishing.event(event, message, None, acknowledge, archived=True)
+    await done
+
+
+def _find(
+    broker: Broker, subscription: Subscription, place: Point | None, limit: int, now: Instant
+) -> list[EventEntry]:
+    """In a worker thread."""
+    frame, journal = subscription.frame, broker.journal
+    found: list[EventEntry] = []
+    unpublished: set[str] = set()
+    for chunk in journal.read(journal.oldest, since=frame.since, until=None, kinds=(EventEntry, UnpublishEntry)):
+        for _, entry in chunk:
+            if isinstance(entry, UnpublishEntry):
+                unpublished.add(entry.event)
+            elif isinstance(entry, EventEntry) and _answers(entry, subscription, place, now):
+                found.append(entry)
+        if len(found) > 2 * limit:
+            del found[:-limit]
+    return [entry for entry in found if entry.id not in unpublished][-limit:]
+
+
+def _answers(entry: EventEntry, subscription: Subscription, place: Point | None, now: Instant) -> bool:
+    """What is meant for certain people, or for a place where the asking one is not, is not shown."""
+    if entry.to is not None or entry.when is not None:
+        return False
+    if entry.lifetime is not None and entry.published + entry.lifetime <= now:
+        return False
+    event = event_in(entry)
+    return (
+        accepted(subscription, event, "")
+        and in_area(subscription.area, event.place, place)
+        and within_reach(event.reach, place)
+    )

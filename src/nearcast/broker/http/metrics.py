@@ -1,0 +1,58 @@
+"""The broker's statistics as Prometheus reads them: nothing is counted twice, each number comes from its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from nearcast.broker.core import Broker
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class BrokerCollector(Collector):
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._broker.statistics()
+        gauges = {
+            "connections": ("Open connections.", now.connections),
+            "sessions": ("Sessions, with or without a connection.", now.sessions.sessions),
+            "subscriptions": ("Subscriptions of all sessions.", now.sessions.subscriptions),
+            "queued_messages": ("Messages that wait for their receivers.", now.sessions.queued),
+            "retained_messages": ("Retained messages.", now.retained),
+            "located_clients": ("Clients whose position is known.", now.presence.located),
+            "journal_writable": (
+                "1 if what is acknowledged reaches the disk.",
+                float(self._broker.journal.problem is None),
+            ),
+            "journal_head": ("Offset that the next record will get.", self._broker.journal.head),
+        }
+        counters = {
+            "received_bytes": ("Bytes from clients.", now.bytes_in),
+            "sent_bytes": ("Bytes to clients.", now.bytes_out),
+            "received_packets": ("Packets from clients.", now.packets_in),
+            "published_messages": ("Messages published.", now.publishing.published),
+            "delivered_messages": ("Copies for receivers.", now.publishing.delivered),
+            "repeated_publishes": ("Events that were published again under their id.", now.publishing.repeated),
+            "dropped_messages": ("Copies that a receiver did not get.", now.sessions.dropped),
+            "position_reports": ("Positions reported.", now.presence.reports),
+            "matched_events": ("Events that the matcher was asked for.", now.routing.matched),
+            "transitions": ("Exchanges of filter schemes.", self._broker.scheming.live.status().transitions),
+        }
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(f"nearcast_{name}", text, value)
+        for name, (text, value) in counters.items():
+            yield CounterMetricFamily(f"nearcast_{name}", text, value)
+
+
+def metrics_text(broker: Broker) -> tuple[bytes, str]:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(BrokerCollector(broker))
+    return generate_latest(registry), MEDIA_TYPE

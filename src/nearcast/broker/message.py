@@ -1,0 +1,82 @@
+"""A message on its way out, encoded once for all who get the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from mqtt5 import PublishPacket, QoS
+
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.mqtt.stream import encode
+
+_ANY_PACKET_ID: Final = 1
+DUPLICATE: Final = 0x08
+QUALITIES: Final = (QoS.AT_MOST_ONCE, QoS.AT_LEAST_ONCE, QoS.EXACTLY_ONCE)
+
+Properties = tuple[tuple[str, str], ...]
+Parts = tuple[bytes, bytes]
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """What is published, as its receivers see it."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+    expires: Instant | None = None
+    payload_format: int = 0
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation: bytes | None = None
+    properties: Properties = ()
+    near_properties: Properties = ()
+    """For subscriptions with place, context or time instead: they are told more."""
+
+    event: str | None = None
+    offset: int | None = None
+    """In the journal, if it is there."""
+
+    of: int | None = None
+    """The offset of the event, if this is a later copy of it: from the archive, or for whoever came into its context."""
+
+    _encoded: dict[tuple[object, ...], Parts] = field(default_factory=dict, repr=False)
+
+    def parts(
+        self, version: int, *, near: bool, qos: int, retain: bool, identifiers: tuple[int, ...], now: Instant
+    ) -> Parts:
+        """Its bytes; for a quality above 0 those before and those after the packet id, which differs for each receiver."""
+        left = None if self.expires is None else max(1, -(-(self.expires - now) // MICROSECONDS))
+        key = (version, near, qos, retain, identifiers, left)
+        parts = self._encoded.get(key)
+        if parts is None:
+            parts = self._encoded[key] = self._cut(version, near, qos, retain, identifiers, left)
+        return parts
+
+    def _cut(
+        self, version: int, near: bool, qos: int, retain: bool, identifiers: tuple[int, ...], left: int | None
+    ) -> Parts:
+        packet = PublishPacket(
+            self.topic,
+            self.payload,
+            qos=QUALITIES[qos],
+            retain=retain,
+            packet_id=_ANY_PACKET_ID if qos else None,
+            payload_format_indicator=self.payload_format,
+            message_expiry_interval=left,
+            content_type=self.content_type,
+            response_topic=self.response_topic,
+            correlation_data=self.correlation,
+            subscription_ids=list(identifiers),
+            user_properties=list(self.near_properties if near else self.properties),
+        )
+        data = encode(packet, version)
+        if not qos:
+            return data, b""
+        start = 1
+        while data[start] & 0x80:
+            start += 1
+        cut = start + 3 + int.from_bytes(data[start + 1 : start + 3])
+        return data[:cut], data[cut + 2 :]

@@ -1,0 +1,196 @@
+"""Where clients are and what their contexts say, as they reported it; kept on disk and through restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from nearcast.broker.session import Session
+from nearcast.journal import ContextEntry, Journal, Put, ReportEntry, Then
+from nearcast.matching import Matcher
+from nearcast.model.delivery import addressed_by
+from nearcast.model.event import Event
+from nearcast.model.geometry import Point
+from nearcast.model.time import Instant
+from nearcast.model.values import Value
+from nearcast.mqtt.positions import ContextReport, context_in, context_payload
+
+PRESENCE: Final = "presence"
+
+
+class PresenceRow(msgspec.Struct, frozen=True, array_like=True):
+    lat: float | None
+    lon: float | None
+    contexts: dict[str, bytes]
+    accepts: bool
+
+
+@dataclass(slots=True, eq=False)
+class Present:
+    """One client."""
+
+    position: Point | None = None
+    contexts: dict[str, Mapping[str, Value]] = field(default_factory=dict)
+    accepts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceStatistics:
+    clients: int
+    located: int
+    contexts: int
+    reports: int
+
+
+Watch = Callable[[str, Instant], None]
+"""Told of every client of which something has changed."""
+
+
+def _nobody(_client: str, _at: Instant) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Presence:
+    journal: Journal
+    matcher: Matcher
+    now: Callable[[], Instant]
+    watch: Watch = _nobody
+    _present: dict[str, Present] = field(default_factory=dict)
+    _dirty: dict[str, Session] = field(default_factory=dict)
+    _reports: int = 0
+
+    def statistics(self) -> PresenceStatistics:
+        everyone = self._present.values()
+        return PresenceStatistics(
+            len(self._present),
+            sum(each.position is not None for each in everyone),
+            sum(len(each.contexts) for each in everyone),
+            self._reports,
+        )
+
+    def position(self, client: str) -> Point | None:
+        present = self._present.get(client)
+        return None if present is None else present.position
+
+    def takes_addressed(self, client: str) -> bool:
+        """Whether it takes what is addressed to it without a subscription."""
+        present = self._present.get(client)
+        return present is not None and present.accepts
+
+    def contexts(self, client: str) -> Mapping[str, Mapping[str, Value]]:
+        present = self._present.get(client)
+        return {} if present is None else present.contexts
+
+    def addressed(self, client: str, event: Event) -> bool:
+        """Whether one of its contexts is what the event asks for."""
+        return addressed_by(event, self.contexts(client).values())
+
+    # What clients report
+
+    def moved(self, session: Session, position: Point | None, then: Then | None = None) -> None:
+        present = self._of(session)
+        present.position = position
+        if position is not None:
+            self.matcher.move(session.client, position.lat, position.lon)
+        elif session.client in self.matcher:
+            self.matcher.forget_position(session.client)
+        self._reports += 1
+        at = self.now()
+        entry = ReportEntry(at, session.identity, *(_degrees(position)))
+        self._write(session, entry, then)
+        self.watch(session.client, at)
+
+    def registered(
+        self, session: Session, name: str, attributes: Mapping[str, Value] | None, then: Then | None = None
+    ) -> None:
+        """A context, or none of that name any more."""
+        present = self._of(session)
+        if attributes is not None:
+            self.matcher.register_context(session.client, name, attributes)
+            present.contexts[name] = dict(attributes)
+        elif present.contexts.pop(name, None) is not None:
+            self.matcher.deregister_context(session.client, name)
+        at = self.now()
+        self._write(
+            session, ContextEntry(at, session.identity, name, None if attributes is None else _packed(attributes)), then
+        )
+        self.watch(session.client, at)
+
+    def accepts(self, session: Session, accepts: bool, then: Then | None = None) -> None:
+        """Whether it takes what is addressed to it without a subscription."""
+        self._of(session).accepts = accepts
+        self.matcher.accept_addressed(session.client, accepts)
+        self._write(session, None, then)
+
+    def forget(self, session: Session) -> list[Put]:
+        """Its session is over: the contexts are deregistered with it (product.md)."""
+        self._dirty.pop(session.client, None)
+        present = self._present.pop(session.client, None)
+        if present is None:
+            return []
+        at = self.now()
+        entries = [ContextEntry(at, session.identity, name, None) for name in present.contexts]
+        gone = [ReportEntry(at, session.identity, None, None)] if present.position is not None else []
+        self.journal.write([*entries, *gone])
+        self.watch(session.client, at)
+        return [Put(PRESENCE, session.client, None)]
+
+    def _of(self, session: Session) -> Present:
+        return self._present.setdefault(session.client, Present())
+
+    # On disk
+
+    def _write(self, session: Session, entry: ReportEntry | ContextEntry | None, then: Then | None) -> None:
+        entries = () if entry is None else (entry,)
+        if then is None:
+            # Nobody waits for it: the row follows with the next flush, once for many reports.
+            self._dirty[session.client] = session
+            self.journal.write(entries)
+        else:
+            self.journal.write(entries, (self._row(session),), then)
+
+    def flush(self) -> None:
+        changed, self._dirty = self._dirty, {}
+        if changed:
+            self.journal.write(puts=[self._row(session) for session in changed.values() if session.durable])
+
+    def _row(self, session: Session) -> Put:
+        if not session.durable:
+            return Put(PRESENCE, session.client, None)
+        present = self._of(session)
+        contexts = {name: _packed(attributes) for name, attributes in present.contexts.items()}
+        row = PresenceRow(*_degrees(present.position), contexts, present.accepts)
+        return Put(PRESENCE, session.client, msgspec.msgpack.encode(row))
+
+    def load(self, sessions: Mapping[str, Session]) -> None:
+        """After a restart: as it was last reported."""
+        for client, data in self.journal.load(PRESENCE).items():
+            if client not in sessions:
+                continue
+            row = msgspec.msgpack.decode(data, type=PresenceRow)
+            present = self._present[client] = Present(accepts=row.accepts)
+            if row.lat is not None and row.lon is not None:
+                present.position = Point(row.lat, row.lon)
+                self.matcher.move(client, row.lat, row.lon)
+            for name, text in row.contexts.items():
+                present.contexts[name] = _unpacked(text)
+                self.matcher.register_context(client, name, present.contexts[name])
+            if row.accepts:
+                self.matcher.accept_addressed(client)
+
+
+def _degrees(position: Point | None) -> tuple[float | None, float | None]:
+    return (None, None) if position is None else (position.lat, position.lon)
+
+
+def _packed(attributes: Mapping[str, Value]) -> bytes:
+    return context_payload(ContextReport(attributes))
+
+
+def _unpacked(data: bytes) -> Mapping[str, Value]:
+    report = context_in(data)
+    assert report is not None
+    return report.attributes

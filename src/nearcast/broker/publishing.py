@@ -1,0 +1,325 @@
+"""The way of a publish: checks, receivers, journal, delivery, acknowledgement.
+
+Quality 0 goes out at once.  Qualities 1 and 2 are on disk, with their receivers, before anybody hears of them: what was
+acknowledged survives, and what was not can be published again without being doubled.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mqtt5 import PubAckReasonCode, PublishPacket
+
+from nearcast.broker.entries import Owed, entry_of
+from nearcast.broker.message import Message, Properties
+from nearcast.broker.presence import Presence
+from nearcast.broker.retained import Retained
+from nearcast.broker.router import Route, Router, Target
+from nearcast.broker.session import Session
+from nearcast.errors import JournalFailed
+from nearcast.journal import EventEntry, Journal, Put
+from nearcast.model.event import Event
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import to_text as instant_text
+from nearcast.model.topic import topic_matches
+from nearcast.mqtt import names
+from nearcast.mqtt.publication import delivery_properties, is_plain, publication
+from nearcast.mqtt.stream import V5
+
+Acknowledge = Callable[[PubAckReasonCode, str | None], None]
+Check = Callable[[Event], None]
+"""Raises if the event may not be published."""
+
+RECENT: Final = 200_000
+"""So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishingStatistics:
+    published: int
+    delivered: int
+    repeated: int
+    """Events that came again under the id that their publisher had given them."""
+
+
+class Moments:
+    """Events for whoever was or will be in a context; replaced by the broker's."""
+
+    def check(self, publisher: Session | None) -> None:
+        """``QuotaExceeded`` if no further one can be waited for."""
+
+    def row(self, entry: EventEntry, offset: int) -> Put:
+        """What is to be written with the event, so that a restart does not end the waiting."""
+        raise NotImplementedError
+
+    def publish(self, event: Event, message: Message, publisher: Session | None) -> None:
+        """It is on disk."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class Publishing:
+    journal: Journal
+    router: Router
+    presence: Presence
+    retained: Retained
+    now: Callable[[], Instant]
+    keep: Sequence[str] = ()
+    """Topic filters of plain messages that are archived as well."""
+
+    moments: Moments = field(default_factory=Moments)
+    _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
+    _count: int = 0
+    _delivered: int = 0
+    _repeated: int = 0
+    _recent: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def statistics(self) -> PublishingStatistics:
+        return PublishingStatistics(self._count, self._delivered, self._repeated)
+
+    def keeps(self, topic: str) -> bool:
+        """Whether plain messages of that topic are archived."""
+        return bool(self.keep) and any(topic_matches(each, topic) for each in self.keep)
+
+    def plain(self, session: Session, packet: PublishPacket, topic: str) -> None:
+        """A message of quality 0 that has nothing but a topic: the most frequent by far."""
+        self._count += 1
+        route = self.router.route(topic)
+        if not route.plain or packet.topic_alias is not None or packet.message_expiry_interval is not None:
+            self._plain(session, packet, topic, route)
+            return
+        data, message = packet.write(), None
+        self._delivered += len(route.targets)
+        for target in route.targets:
+            receiver = target.session
+            connection = receiver.connection
+            if (
+                connection is not None
+                and connection.version == V5
+                and receiver.largest is None
+                and not connection.congested
+            ):
+                connection.write(data)
+            else:
+                if message is None:
+                    message = message_of(packet, topic, self.now())
+                receiver.deliver(message, 0, (), near=False)
+
+    def _plain(self, session: Session, packet: PublishPacket, topic: str, route: Route) -> None:
+        message = message_of(packet, topic, self.now())
+        if route.groups or any(target.near for target in route.targets):
+            message.near_properties = (
+                *message.properties,
+                (names.ID, self.next_id()),
+                (names.PUBLISHED, instant_text(self.now())),
+            )
+        self._deliver(self._chosen(route, session), message)
+
+    def publish(
+        self,
+        session: Session,
+        packet: PublishPacket,
+        topic: str,
+        acknowledge: Acknowledge,
+        check: Check,
+        puts: Sequence[Put] = (),
+    ) -> None:
+        """Any message; ``puts`` are written with it.  Raises ``InvalidInput`` or ``Denied`` before anything has happened."""
+        if is_plain(topic, packet.user_properties) and not session.announced:
+            self._publish_plain(session, packet, topic, acknowledge, check, puts)
+            return
+        read = publication(topic, packet.payload, packet.user_properties, packet.message_expiry_interval)
+        now = self.now()
+        position = self.presence.position(session.client)
+        event = read.event(self.next_id(), now, session.client, position, session.announced.get(read.topic))
+        check(event)
+        if event.when is not None:
+            self.moments.check(session)
+        if read.id is not None and self._came_before(session, read.id):
+            self._finish((session.identity, read.id), puts, acknowledge)
+            return
+        message = message_of(packet, read.topic, now)
+        message.event = event.id
+        message.near_properties = tuple(delivery_properties(event))
+        self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+
+    def _publish_plain(
+        self,
+        session: Session,
+        packet: PublishPacket,
+        topic: str,
+        acknowledge: Acknowledge,
+        check: Check,
+        puts: Sequence[Put],
+    ) -> None:
+        """Nothing but a topic, and yet to be stored: no need to read what is not there, nor to look for who is known."""
+        now, expiry = self.now(), packet.message_expiry_interval
+        lifetime = None if expiry is None else max(expiry * MICROSECONDS, 1)
+        event = Event(self.next_id(), topic, now, payload=packet.payload, publisher=session.client, lifetime=lifetime)
+        check(event)
+        message, route = message_of(packet, topic, now), self.router.route(topic)
+        message.event = event.id
+        if message.retain or not route.plain:
+            message.near_properties = tuple(delivery_properties(event))
+        self.event(event, message, session, acknowledge, puts=puts, route=route)
+
+    def event(
+        self,
+        event: Event,
+        message: Message,
+        publisher: Session | None,
+        acknowledge: Acknowledge,
+        channel: str | None = None,
+        puts: Sequence[Put] = (),
+        *,
+        archived: bool = False,
+        route: Route | None = None,
+    ) -> None:
+        """An event, from a client or from elsewhere; its ``route`` if that is known."""
+        self._count += 1
+        if event.when is not None:
+            self.moments.check(publisher)
+        if route is None:
+            route = Route(()) if event.when is not None else self.router.targets(event, channel)
+        copies = self._chosen(route, publisher)
+        more = [self.retained.set(message)] if message.retain else []
+        if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
+            if more:
+                self.journal.write(puts=more)
+            self._deliver(copies, message)
+            return
+        identity = None if publisher is None else publisher.identity
+        lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
+        owed: list[Owed] = [
+            (target.session.identity, min(message.qos, target.qos), target.near, target.identifiers)
+            for target in lasting
+        ]
+        entry = entry_of(event, message, identity, [target.session.identity for target in copies], owed)
+        if event.when is not None:
+            more.append(self.moments.row(entry, self.journal.head))
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is not None:
+                for target in lasting:
+                    target.session.give_up(offset)
+                self._recent.pop((identity or "", event.id), None)
+                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+                return
+            self._deliver(copies, message)
+            if event.when is not None:
+                self.moments.publish(event, message, publisher)
+            nobody = not copies and event.when is None
+            acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
+
+        if message.qos:
+            offset = message.offset = self.journal.write((entry,), [*more, *puts], written)
+            for target in lasting:
+                target.session.owe(offset)
+        else:
+            message.offset = self.journal.write((entry,), more)
+            written(None)
+
+    def _finish(self, key: tuple[str, str], puts: Sequence[Put], acknowledge: Acknowledge) -> None:
+        """It is there already: only the acknowledgement was lost."""
+        self._repeated += 1
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is None and key in self._recent:
+                acknowledge(PubAckReasonCode.SUCCESS, None)
+            else:  # perhaps it was the first one, a moment ago, that could not be written
+                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed or "it could not be written; send it again"))
+
+        self.journal.write(puts=puts, then=written)
+
+    # Delivery
+
+    def _chosen(self, route: Route, publisher: Session | None) -> list[Target]:
+        """Who gets a copy: the publisher only if it wants its own, of each group the one whose turn it is."""
+        targets = list(route.targets)
+        if publisher is not None:
+            for place, target in enumerate(targets):
+                if target.picky and target.session is publisher:
+                    own = target.without_own()
+                    targets[place : place + 1] = [] if own is None else [own]
+                    break
+        for group in route.groups:
+            chosen = group.choose()
+            if chosen is not None:
+                targets.append(Target.of(chosen[0], [chosen[1]]))
+        return targets
+
+    def _deliver(self, targets: list[Target], message: Message) -> None:
+        qos, retain = message.qos, message.retain
+        self._delivered += len(targets)
+        last: tuple[int, bool, tuple[int, ...], bool] | None = None
+        data = b""
+        for target in targets:
+            session = target.session
+            if not session.alive:
+                continue
+            quality = qos if qos < target.qos else target.qos
+            kept = retain and target.retain_as_published
+            if session.catching_up is not None and session.catching_up.hold_back(
+                target.held, message, quality, target.identifiers, target.near, kept
+            ):
+                continue
+            connection = session.connection
+            if quality or connection is None or connection.congested or session.largest is not None:
+                session.deliver(message, quality, target.identifiers, near=target.near, retain=kept)
+                continue
+            # Nearly all receivers of an event get the same bytes.
+            form = connection.version, target.near, target.identifiers, kept
+            if form != last:
+                last = form
+                data, _ = message.parts(
+                    connection.version,
+                    near=target.near,
+                    qos=0,
+                    retain=kept,
+                    identifiers=target.identifiers,
+                    now=self.now(),
+                )
+            connection.write(data)
+
+    # Identity of events
+
+    def next_id(self) -> str:
+        # Unique without a look at the disk: the prefix is new with every start.
+        self._given += 1
+        return f"{self._prefix}-{self._given:x}"
+
+    _given: int = 0
+
+    def _came_before(self, session: Session, event: str) -> bool:
+        key = session.identity, event
+        if key in self._recent:
+            return True
+        self._recent[key] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+        return False
+
+    def remember(self, publisher: str, event: str) -> None:
+        """After a restart: this event is there already."""
+        self._recent[publisher, event] = None
+
+
+def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:
+    expiry = packet.message_expiry_interval
+    properties: Properties = tuple(packet.user_properties)
+    return Message(
+        topic,
+        packet.payload,
+        int(packet.qos),
+        packet.retain,
+        None if expiry is None else now + expiry * MICROSECONDS,
+        packet.payload_format_indicator,
+        packet.content_type,
+        packet.response_topic,
+        packet.correlation_data,
+        properties,
+        properties,
+    )

@@ -1,0 +1,130 @@
+"""The last message of each topic, for whoever subscribes later (MQTT 5, 3.3.1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from nearcast.broker.message import Message
+from nearcast.journal import Journal, Put
+from nearcast.model.time import Instant
+from nearcast.model.topic import topic_matches
+
+RETAINED: Final = "retained"
+
+
+class RetainedRow(msgspec.Struct, frozen=True, array_like=True):
+    payload: bytes
+    qos: int
+    expires: Instant | None
+    payload_format: int
+    content_type: str | None
+    response_topic: str | None
+    correlation: bytes | None
+    properties: tuple[tuple[str, str], ...]
+    near_properties: tuple[tuple[str, str], ...]
+    event: str | None
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(RetainedRow)
+
+
+@dataclass(slots=True, eq=False)
+class Retained:
+    """Kept in memory and on disk."""
+
+    journal: Journal
+    now: Callable[[], Instant]
+    messages: dict[str, Message] = field(default_factory=dict)
+    _size: int = 0
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all payloads."""
+        return self._size
+
+    def without(self, topic: str) -> tuple[int, int]:
+        """How many there are apart from that topic, and their bytes."""
+        old = self.messages.get(topic)
+        return len(self.messages) - (old is not None), self._size - (0 if old is None else len(old.payload))
+
+    def set(self, message: Message) -> Put:
+        """Keep it, or with an empty payload forget what there is; what is to be written for that."""
+        self._forget(message.topic)
+        if not message.payload:
+            return Put(RETAINED, message.topic, None)
+        self._keep(message)
+        row = RetainedRow(
+            message.payload,
+            message.qos,
+            message.expires,
+            message.payload_format,
+            message.content_type,
+            message.response_topic,
+            message.correlation,
+            message.properties,
+            message.near_properties,
+            message.event,
+        )
+        return Put(RETAINED, message.topic, msgspec.msgpack.encode(row))
+
+    def matching(self, topic_filter: str) -> Iterator[Message]:
+        """What is there and has not expired."""
+        now = self.now()
+        if not any(wildcard in topic_filter for wildcard in "+#"):
+            found = self.messages.get(topic_filter)
+            candidates = [] if found is None else [found]
+        else:
+            candidates = [each for topic, each in self.messages.items() if topic_matches(topic_filter, topic)]
+        for message in candidates:
+            if message.expires is None or message.expires > now:
+                yield message
+
+    def forget_event(self, event: str) -> list[Put]:
+        """It was unpublished."""
+        topics = [topic for topic, message in self.messages.items() if message.event == event]
+        for topic in topics:
+            self._forget(topic)
+        return [Put(RETAINED, topic, None) for topic in topics]
+
+    def expire(self) -> list[Put]:
+        now = self.now()
+        gone = [topic for topic, each in self.messages.items() if each.expires is not None and each.expires <= now]
+        for topic in gone:
+            self._forget(topic)
+        return [Put(RETAINED, topic, None) for topic in gone]
+
+    def load(self) -> None:
+        for topic, data in self.journal.load(RETAINED).items():
+            row = _DECODER.decode(data)
+            self._keep(
+                Message(
+                    topic,
+                    row.payload,
+                    row.qos,
+                    True,
+                    row.expires,
+                    row.payload_format,
+                    row.content_type,
+                    row.response_topic,
+                    row.correlation,
+                    row.properties,
+                    row.near_properties,
+                    row.event,
+                )
+            )
+
+    def _keep(self, message: Message) -> None:
+        self.messages[message.topic] = message
+        self._size += len(message.payload)
+
+    def _forget(self, topic: str) -> None:
+        message = self.messages.pop(topic, None)
+        if message is not None:
+            self._size -= len(message.payload)

@@ -1,0 +1,128 @@
+"""Filter schemes in their place in the broker: their messages go by MQTT, their state is on disk, clients come and go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from nearcast.broker.access import Principal
+from nearcast.broker.message import Message
+from nearcast.broker.presence import Presence
+from nearcast.broker.scheme_settings import SchemeSettings
+from nearcast.broker.schemes import LiveSchemes, SchemePlan
+from nearcast.broker.session import Session
+from nearcast.errors import InvalidRecord, NearcastError
+from nearcast.journal import Journal, Put, Then
+from nearcast.model.geometry import Point
+from nearcast.mqtt.names import ReservedTopic
+from nearcast.runtime.live.timers import LiveTimers
+from nearcast.runtime.observers import Observers
+from nearcast.runtime.ports import Clock
+
+log: Final = logging.getLogger("nearcast.broker")
+CLIENTS: Final = "scheme clients"
+PLANS: Final = "scheme plans"
+_MEMORY: Final = "memory"
+
+
+class Scheming:
+    """Between the schemes and the rest of the broker."""
+
+    def __init__(
+        self,
+        settings: SchemeSettings,
+        clock: Clock,
+        journal: Journal,
+        sessions: dict[str, Session],
+        presence: Presence,
+        soon: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self._journal: Final = journal
+        self._sessions: Final = sessions
+        self._presence: Final = presence
+        self._soon: Final = soon
+        plan = SchemePlan(settings.initial(), settings.ground(), settings.transition_rules())
+        self._timers: Final = LiveTimers(clock, _guarded, Observers())
+        self.live: Final = LiveSchemes(
+            clock,
+            self._timers,
+            plan,
+            self._send,
+            memory=journal.load(PLANS).get(_MEMORY),
+            changed=self._later,
+        )
+        self.live.located = self._located
+
+    def load(self) -> None:
+        """Before subscriptions are restored."""
+        for client, state in self._journal.load(CLIENTS).items():
+            if client in self._sessions:
+                try:
+                    self.live.restore(client, state)
+                except InvalidRecord as error:  # of another version: the client will say anew where it stands
+                    log.warning("%s", error)
+
+    def stop(self) -> None:
+        self.live.stop()
+        self._timers.end()
+        self.flush()
+
+    # Clients
+
+    def arrived(self, session: Session, present: bool) -> None:
+        if session.speaks_schemes:
+            self.live.connected(session.client, session_present=present)
+
+    def departed(self, session: Session) -> None:
+        if session.speaks_schemes:
+            self.live.disconnected(session.client)
+
+    def forgotten(self, session: Session) -> list[Put]:
+        if not session.speaks_schemes:
+            return []
+        self.live.forget(session.client)
+        return [Put(CLIENTS, session.client, None)]
+
+    def heard(self, session: Session, _principal: Principal, _rest: str, payload: bytes, then: Then | None) -> None:
+        """What came on ``$nearcast/scheme``."""
+        self.live.receive(session.client, payload)
+        self._journal.write(puts=self._changes(), then=then)
+
+    def _send(self, client: str, payload: bytes) -> None:
+        session = self._sessions.get(client)
+        if session is not None:
+            session.deliver(Message(ReservedTopic.SCHEME.topic, payload, 1), 1, (), near=False)
+
+    def _located(self, client: str, position: Point | None) -> None:
+        session = self._sessions.get(client)
+        if session is not None:
+            self._presence.moved(session, position)
+
+    # On disk
+
+    def _later(self) -> None:
+        """Once for all that changes in this turn of the loop."""
+        self._soon(self.flush)
+
+    def flush(self) -> None:
+        changes = self._changes()
+        if changes:
+            self._journal.write(puts=changes)
+
+    def _changes(self) -> list[Put]:
+        changed = self.live.changes()
+        puts = [] if changed.memory is None else [Put(PLANS, _MEMORY, changed.memory)]
+        for client, state in changed.clients.items():
+            session = self._sessions.get(client)
+            if session is not None and session.durable:
+                puts.append(Put(CLIENTS, client, state))
+        return puts
+
+
+def _guarded(callback: Callable[..., None], *arguments: object) -> None:
+    """A rule that fails must not end the broker: everything else goes on without it."""
+    try:
+        callback(*arguments)
+    except NearcastError:
+        log.exception("a timer of the filter schemes failed")

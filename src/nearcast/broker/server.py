@@ -1,0 +1,115 @@
+"""``nearcast serve``: listeners, signals, readiness."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from nearcast.broker.access.certificates import server_certificate, server_context
+from nearcast.broker.core import Broker
+from nearcast.broker.settings import BrokerSettings, Listener
+from nearcast.broker.websocket import WebSocketConnection
+from nearcast.errors import SetupError
+
+if TYPE_CHECKING:
+    from nearcast.broker.http.listening import HttpServer
+
+log: Final = logging.getLogger("nearcast.broker")
+BACKLOG: Final = 4_096
+
+
+class Server:
+    """The broker and its listeners."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.settings: Final = settings
+        self.broker: Broker
+        self.addresses: Final[dict[str, tuple[str, int]]] = {}
+        """Of each protocol (``mqtt``, ``mqtts``, ``websocket``, ...), where it is listened to."""
+
+        self._servers: list[asyncio.Server] = []
+        self._http: HttpServer | None = None
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.broker = Broker(self.settings, loop)
+        self.broker.load()
+        try:
+            for listener in self.settings.listen.listeners():
+                if listener.protocol == "http":
+                    await self._serve_http(listener)
+                else:
+                    await self._listen(loop, listener)
+        except BaseException:
+            await self.stop()
+            raise
+        self.broker.run()
+
+    async def _listen(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
+        context = self._context(listener)
+        broker = self.broker
+
+        def make() -> asyncio.Protocol:
+            if listener.protocol == "websocket":
+                return WebSocketConnection(broker.terms, tls=listener.tls)
+            return broker.connection(tls=listener.tls)
+
+        name = listener.protocol + ("s" if listener.tls else "")
+        try:
+            server = await loop.create_server(make, listener.host, listener.port, ssl=context, backlog=BACKLOG)
+        except OSError as error:
+            raise SetupError(
+                f"cannot listen on {listener.host}:{listener.port} ({name}): {error.strerror or error}; "
+                "is another broker running? Choose another port, or 0 for none"
+            ) from None
+        self._servers.append(server)
+        self.addresses[name] = server.sockets[0].getsockname()[:2]
+        log.info("listening for %s on %s:%s", name, *self.addresses[name])
+
+    async def _serve_http(self, listener: Listener) -> None:
+        # A third of a second to import, which nobody waits for who does without.
+        from nearcast.broker.http.listening import HttpServer
+
+        self._http = HttpServer(self.broker, listener.host, listener.port, self._context(listener))
+        await self._http.start()
+        name = "https" if listener.tls else "http"
+        self.addresses[name] = self._http.address
+        log.info("listening for %s on %s:%s", name, *self.addresses[name])
+
+    def _context(self, listener: Listener) -> ssl.SSLContext | None:
+        if not listener.tls:
+            return None
+        tls = self.settings.tls
+        return server_context(server_certificate(tls, self.settings.data, (listener.host,)), tls.client_ca)
+
+    async def stop(self) -> None:
+        if self._http is not None:
+            await self._http.stop()
+            self._http = None
+        for server in self._servers:
+            server.close()
+        self.broker.close()
+        # What was said last goes out with the next turns of the loop.
+        await asyncio.sleep(0)
+        for server in self._servers:
+            await server.wait_closed()
+        self._servers.clear()
+
+
+async def serve(settings: BrokerSettings, ready: Callable[[Server], None]) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    server = Server(settings)
+    await server.start()
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    ready(server)
+    try:
+        await stopping.wait()
+    finally:
+        await server.stop()

@@ -1,0 +1,299 @@
+"""What a broker is told: ``BrokerSettings``, read from a TOML file by ``load``.
+
+Every setting has a default, and the defaults are safe: without a file, nothing but this machine can connect.  Opening up is
+refused where it would be by accident: see ``BrokerSettings.check`` and docs/security.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from nearcast.broker.scheme_settings import SchemeSettings
+from nearcast.broker.settings_kinds import Duration, Section, Size, read_settings
+from nearcast.errors import InvalidSettings
+from nearcast.model.area import Area
+from nearcast.model.topic import checked_topic_filter
+from nearcast.mqtt.areas import area_of_tree
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)] | Literal["any"]
+"""0: not opened; ``"any"``: a free one, as the operating system chooses."""
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Rate = Annotated[float, msgspec.Meta(ge=0)]
+"""Per second; 0: unlimited."""
+
+Protocol = Literal["mqtt", "websocket", "http"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Something to bind: port 0 asks the operating system for a free one."""
+
+    protocol: Protocol
+    host: str
+    port: int
+    tls: bool
+
+
+class ListenSettings(Section, frozen=True, kw_only=True):
+    host: str = "127.0.0.1"
+    port: Port = 1883
+    tls_port: Port = 0
+    websocket_port: Port = 0
+    websocket_tls_port: Port = 0
+    http_host: str = "127.0.0.1"
+    http_port: Port = 8080
+    http_tls: bool = False
+    plain: bool = False
+    """Whether listeners without TLS may be reachable from other machines."""
+
+    def listeners(self) -> tuple[Listener, ...]:
+        wanted: tuple[tuple[Protocol, str, Port, bool], ...] = (
+            ("mqtt", self.host, self.port, False),
+            ("mqtt", self.host, self.tls_port, True),
+            ("websocket", self.host, self.websocket_port, False),
+            ("websocket", self.host, self.websocket_tls_port, True),
+            ("http", self.http_host, self.http_port, self.http_tls),
+        )
+        return tuple(
+            Listener(protocol, host, 0 if port == "any" else port, tls) for protocol, host, port, tls in wanted if port
+        )
+
+
+class TlsSettings(Section, frozen=True, kw_only=True):
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    """Clients may show a certificate of this authority instead of a password; its common name is their user name."""
+
+    auto: bool = True
+    """Without a certificate: whether a self-signed one is made on the first start."""
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidSettings("certificate and key belong together: give both, or neither")
+
+
+class RuleSettings(Section, frozen=True, kw_only=True):
+    """What somebody may do; ``nearcast.broker.access.rules`` says what it means."""
+
+    name: str = ""
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    anonymous: bool = False
+    clients: tuple[str, ...] = ()
+    publish: tuple[str, ...] = ()
+    subscribe: tuple[str, ...] = ()
+    within: dict[str, Any] | None = None
+    reach_at_most: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    history_at_most: Duration | None = None
+    may_address: bool = False
+    plans: bool = False
+    query: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.users or self.groups or self.anonymous):
+            raise InvalidSettings(
+                "this rule is for nobody; give users (['*'] is everybody with a password), groups, or anonymous = true"
+            )
+        for topic_filter in (*self.publish, *self.subscribe):
+            checked_topic_filter(topic_filter)
+        self.area()
+
+    def area(self) -> Area | None:
+        """Of ``within``."""
+        if self.within is None:
+            return None
+        area = area_of_tree(self.within)
+        if area.is_relative:
+            raise InvalidSettings("within must lie somewhere; give the area its centre: at = [lon, lat]")
+        return area
+
+
+class AccessSettings(Section, frozen=True, kw_only=True):
+    anonymous: Literal["loopback", "always", "never"] = "loopback"
+    """From where clients are let in that give no password."""
+
+    passwords: Path | None = None
+    """The file of users; without one, ``users`` in the data folder."""
+
+    groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    rules: tuple[RuleSettings, ...] = msgspec.field(default=(), name="rule")
+
+    def __post_init__(self) -> None:
+        for rule in self.rules:
+            for group in rule.groups:
+                if group not in self.groups:
+                    raise InvalidSettings(
+                        f"rule {rule.name!r} is for the group {group!r}, which is not among the groups"
+                    )
+
+
+class LimitSettings(Section, frozen=True, kw_only=True):
+    """Rates hold for clients of other machines; ``loopback = true`` has them hold for this one's too."""
+
+    connections: Count = 100_000
+    connections_per_address: Count = 1_000
+    connects_per_second: Rate = 1_000.0
+    connects_per_second_per_address: Rate = 50.0
+    sessions: Count = 200_000
+    subscriptions_per_client: Count = 1_000
+    contexts_per_client: Count = 16
+    packet: Size = Size.of("1 MiB")
+    topic_bytes: Count = 1_024
+    topic_levels: Count = 32
+    retained_messages: Count = 100_000
+    retained_bytes: Size = Size.of("256 MiB")
+    publishes_per_second: Rate = 1_000.0
+    bytes_per_second: Size = Size.of("8 MiB")
+    positions_per_second: Rate = 20.0
+    subscribes_per_second: Rate = 100.0
+    burst: Duration = Duration.of("5s")
+    """So much of each rate may be used at once after a rest."""
+
+    loopback: bool = False
+
+    def __post_init__(self) -> None:
+        if not 16 <= self.packet <= 268_435_455 + 5:
+            raise InvalidSettings("packet must lie between 16 B and 256 MiB, the largest that MQTT knows")
+        if not self.burst:
+            raise InvalidSettings("burst must be longer than 0s, else nothing is ever allowed")
+
+
+class SessionSettings(Section, frozen=True, kw_only=True):
+    max_expiry: Duration = Duration.of("7d")
+    """What clients ask for beyond is cut down to it."""
+
+    queue_messages: Count = 10_000
+    """Waiting for one client, connected or not; beyond, the oldest go first."""
+
+    queue_bytes: Size = Size.of("16 MiB")
+    inflight: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 256
+    """Unacknowledged in each direction: the receive maximum that the broker announces, and the most that it uses."""
+
+    topic_aliases: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 64
+    keep_alive: Duration = Duration.of("10m")
+    """The longest; clients that ask for a longer one, or for none, are told this one."""
+
+    connect_timeout: Duration = Duration.of("10s")
+    """From the opening of a connection until its CONNECT must have come."""
+
+    output_bytes: Size = Size.of("4 MiB")
+    """Written to a connection and not taken yet; beyond, QoS 0 messages are dropped."""
+
+    slow_consumer: Duration = Duration.of("30s")
+    """So long may a connection take nothing while something waits for it; then it is cut off."""
+
+
+class JournalSettings(Section, frozen=True, kw_only=True):
+    keep: tuple[str, ...] = ()
+    """Topic filters of plain QoS 0 messages that are archived as well."""
+
+    retention_age: Duration = Duration.of("30d")
+    retention_size: Size = Size.of("10 GiB")
+    lake: Path | None = None
+    """The folder to which closed stretches are exported; without one, ``lake`` in the data folder."""
+
+    def __post_init__(self) -> None:
+        for topic_filter in self.keep:
+            checked_topic_filter(topic_filter)
+
+
+class LogSettings(Section, frozen=True, kw_only=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+
+
+class BrokerSettings(Section, frozen=True, kw_only=True):
+    data: Path = Path("nearcast-data")
+    """The folder for everything that the broker keeps."""
+
+    listen: ListenSettings = ListenSettings()
+    tls: TlsSettings = TlsSettings()
+    access: AccessSettings = AccessSettings()
+    limits: LimitSettings = LimitSettings()
+    session: SessionSettings = SessionSettings()
+    journal: JournalSettings = JournalSettings()
+    schemes: SchemeSettings = SchemeSettings()
+    log: LogSettings = LogSettings()
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    @property
+    def passwords(self) -> Path:
+        return self.access.passwords or self.data / "users"
+
+    @property
+    def lake(self) -> Path:
+        return self.journal.lake or self.data / "lake"
+
+    def changed(
+        self,
+        *,
+        data: Path | None = None,
+        host: str | None = None,
+        port: Port | None = None,
+        http_port: Port | None = None,
+    ) -> BrokerSettings:
+        """The same with what the command line says instead; checked again."""
+        given = {"host": host, "port": port, "http_port": http_port}
+        listen = msgspec.structs.replace(
+            self.listen, **{key: value for key, value in given.items() if value is not None}
+        )
+        changed = msgspec.structs.replace(self, listen=listen, data=self.data if data is None else data)
+        changed.check()
+        return changed
+
+    def check(self) -> None:
+        """Refuse what would open the broker by accident."""
+        if not self.listen.listeners():
+            raise InvalidSettings("listen: every port is 0, so that nobody could connect; open one")
+        for problem in self._exposures():
+            raise InvalidSettings(problem)
+
+    def _exposures(self) -> Iterator[str]:
+        for listener in self.listen.listeners():
+            if listener.tls:
+                if self.tls.certificate is None and not self.tls.auto:
+                    yield "tls: a listener with TLS needs a certificate and its key; give both, or auto = true"
+            elif not (self.listen.plain or is_loopback(listener.host)):
+                yield _EXPOSED.format(host=listener.host, **_WORDS[listener.protocol])
+
+
+_EXPOSED: Final = (
+    "listen.{host_key}: {host} can be reached from other machines, and on listen.{port_key} everything, passwords and positions "
+    "included, would travel in the clear; set {instead}, or listen.plain = true if the network itself is safe"
+)
+_WORDS: Final = {
+    "mqtt": {"host_key": "host", "port_key": "port", "instead": "listen.port = 0 and listen.tls_port = 8883"},
+    "websocket": {
+        "host_key": "host",
+        "port_key": "websocket_port",
+        "instead": "listen.websocket_port = 0 and listen.websocket_tls_port = 8884",
+    },
+    "http": {"host_key": "http_host", "port_key": "http_port", "instead": "listen.http_tls = true"},
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine is meant; any other name may resolve to anything, and an empty one is everywhere."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)  # ::ffff:127.0.0.1, as dual-stack sockets name it
+    return (mapped or address).is_loopback
+
+
+def load(path: Path | str) -> BrokerSettings:
+    """Read a settings file."""
+    return read_settings(Path(path), BrokerSettings)

@@ -1,0 +1,102 @@
+"""The last message of a client that vanishes (MQTT 5, 3.1.2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mqtt5 import Will
+
+from nearcast.broker.message import Message
+from nearcast.broker.publishing import Publishing
+from nearcast.broker.session import Session
+from nearcast.broker.sessions import Departed, Sessions, WillRow
+from nearcast.errors import InvalidInput
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.mqtt.publication import delivery_properties, publication
+
+
+def row_of(will: Will) -> WillRow:
+    return WillRow(
+        will.topic,
+        will.payload or b"",
+        int(will.qos),
+        will.retain,
+        will.will_delay_interval,
+        will.message_expiry_interval,
+        will.payload_format_indicator,
+        will.content_type,
+        will.response_topic,
+        will.correlation_data,
+        tuple(will.user_properties),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class Wills:
+    sessions: Sessions
+    publishing: Publishing
+    now: Callable[[], Instant]
+
+    def made(self, session: Session, will: Will | None) -> None:
+        """On a new connection."""
+        self.sessions.wills.pop(session.client, None)
+        if will is not None:
+            self.sessions.wills[session.client] = Departed(row_of(will))
+
+    def cancelled(self, session: Session) -> None:
+        """The client said goodbye."""
+        self.sessions.wills.pop(session.client, None)
+
+    def vanished(self, session: Session) -> None:
+        """The connection was lost: the delay begins."""
+        departed = self.sessions.wills.get(session.client)
+        if departed is None or departed.will is None:
+            return
+        if departed.will.delay == 0 or not session.durable:
+            self.publish(session)
+        else:
+            departed.will_due = self.now() + departed.will.delay * MICROSECONDS
+
+    def publish(self, session: Session) -> None:
+        """Now: the delay is over, or the session."""
+        departed = self.sessions.wills.pop(session.client, None)
+        if departed is None or departed.will is None:
+            return
+        will, now = departed.will, self.now()
+        try:
+            read = publication(will.topic, will.payload, will.properties, will.expiry)
+            position = self.publishing.presence.position(session.client)
+            event = read.event(
+                self.publishing.next_id(), now, session.client, position, session.announced.get(read.topic)
+            )
+        except InvalidInput:
+            return  # a position that was known when the will was made and is not any more: there is nobody to tell
+        message = Message(
+            read.topic,
+            will.payload,
+            will.qos,
+            will.retain,
+            None if will.expiry is None else now + will.expiry * MICROSECONDS,
+            will.payload_format,
+            will.content_type,
+            will.response_topic,
+            will.correlation,
+            will.properties,
+            tuple(delivery_properties(event)),
+            event.id,
+        )
+        self.publishing.event(event, message, session, _unheard, read.channel, archived=read.addressed)
+
+    def due(self) -> None:
+        now = self.now()
+        for client, departed in list(self.sessions.wills.items()):
+            if departed.will_due is not None and departed.will_due <= now:
+                session = self.sessions.all.get(client)
+                if session is not None:
+                    self.publish(session)
+                    self.sessions.dirty(session)
+
+
+def _unheard(_code: object, _reason: str | None) -> None:
+    """Nobody waits for the acknowledgement of a will."""

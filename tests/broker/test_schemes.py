@@ -1,0 +1,98 @@
+"""Filter schemes live: the broker's half and the clients', exchanged while everybody moves, reconnects, and the broker is killed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from tests.broker.scheme_world import EVERY_SCHEME, PRIVATE, RADIAL, World
+
+SEEDS = pytest.mark.parametrize("seed", range(2))
+
+
+def judge(world: World) -> int:
+    """Nothing lost, nothing twice; answers how many had to be found."""
+    world.quiet = True
+    world.run(10.0)
+    for filtered in world.filtered:
+        missed = filtered.due - set(filtered.found)
+        assert not missed, f"{filtered.event.id} at {filtered.time / 1e6:.3f} s did not find {sorted(missed)}"
+        assert len(set(filtered.found)) == len(filtered.found)
+    expected = Counter((filtered.event.id, client) for filtered in world.filtered for client in filtered.found)
+    received = {(event, name): times for name, each in world.people.items() for event, times in each.received.items()}
+    assert received == {pair: times for pair, times in expected.items() if pair not in world.given_up}
+    return sum(len(filtered.due) for filtered in world.filtered)
+
+
+def run_schemes(world: World, random: Random, longest: float = 4.0) -> None:
+    """All of them, one after the other; some only for some."""
+    for scheme in random.sample(EVERY_SCHEME, len(EVERY_SCHEME)):
+        if world.server is not None:
+            known = sorted(name for name in world.people if world.schemes.follows(name))
+            clients = None if random.random() < 0.7 else random.sample(known, len(known) // 3)
+            world.schemes.transition(scheme, clients)
+        world.run(random.uniform(0.05, longest))
+
+
+@SEEDS
+def test_schemes_are_exchanged_every_few_seconds_and_every_event_arrives_once(seed: int) -> None:
+    world = World(seed, people=40)
+    world.run(3.0)
+    world.chat(rate=25.0)
+    run_schemes(world, Random(seed))
+    world.schemes.transition(RADIAL)
+    world.run(3.0)
+    assert judge(world) > 500
+    assert {person.schemes.running for person in world.people.values()} == {RADIAL}
+    assert world.schemes.status().overlaps == 0
+
+
+@SEEDS
+def test_connections_that_break_in_the_middle_of_a_transition_lose_nothing(seed: int) -> None:
+    world, random = World(seed, people=30, pinned=4), Random(f"breaks {seed}")
+    located: list[str] = []
+    world.schemes.located = lambda client, _position: located.append(client)
+    world.run(3.0)
+    world.chat(rate=25.0)
+
+    def shake() -> None:
+        person = random.choice(list(world.people.values()))
+        if person.connection is not None:
+            person.disconnect()
+            world.after(random.uniform(0.0, 3.0), lambda: person.connect(anew=random.random() < 0.2))
+        if not world.quiet:
+            world.after(random.uniform(0.05, 0.6), shake)
+
+    shake()
+    run_schemes(world, random)
+    assert judge(world) > 200
+    assert world.schemes.status().groups.get(PRIVATE) == 4
+    assert {"c4", "c5"} <= set(located)
+    assert not {"c0", "c1", "c2", "c3"} & set(located)  # of those in private, only cells are known
+
+
+@SEEDS
+def test_a_broker_that_is_killed_and_restarted_goes_on_without_loss(seed: int) -> None:
+    world, random = World(seed, people=30, pinned=3), Random(f"kills {seed}")
+    world.run(3.0)
+    world.chat(rate=25.0)
+    lives = 1
+
+    def strike() -> None:
+        nonlocal lives
+        lives += 1
+        if not world.quiet:
+            world.kill()
+            world.after(random.uniform(0.0, 1.0), world.restart)
+            world.after(random.uniform(2.0, 7.0), strike)
+
+    world.after(2.0, strike)
+    run_schemes(world, random)
+    run_schemes(world, random, longest=1.0)
+    assert lives > 4
+    assert judge(world) > 200
+    status = world.schemes.status()
+    assert (status.overlaps, status.waiting) == (0, 0)
+    for name, person in world.people.items():
+        assert world.schemes.scheme_of(name) == person.schemes.running
