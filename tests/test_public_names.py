@@ -17,6 +17,7 @@ NAMES = {
     *("ContentFilter", "Event", "History", "Proximity", "Subscription", "parse_filter"),
     *("Delivery", "Explanation", "delivered", "delivery", "explain", "receivers"),
     *("EventBatch", "Matcher", "MatcherStatistics", "Matches", "Receivers", "Texts"),
+    *("Client", "Events", "SyncClient", "connect", "connect_sync"),
     *("InvalidInput", "NearcastError"),
     "__version__",
 }

@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from nearcast.client.client import Client, connect
+    from nearcast.client.events import Events
+    from nearcast.client.sync import SyncClient, connect_sync
     from nearcast.errors import InvalidInput, NearcastError
     from nearcast.matching.events import EventBatch, Texts
     from nearcast.matching.matcher import Matcher, MatcherStatistics
@@ -43,10 +46,12 @@ __all__ = [
     "AttributeType",
     "Box",
     "Circle",
+    "Client",
     "ContentFilter",
     "Delivery",
     "Event",
     "EventBatch",
+    "Events",
     "Explanation",
     "History",
     "InvalidInput",
@@ -64,12 +69,15 @@ __all__ = [
     "Receivers",
     "Rectangle",
     "Subscription",
+    "SyncClient",
     "TemporalPredicate",
     "Texts",
     "TimeFrame",
     "__version__",
     "area_from_geojson",
     "area_to_geojson",
+    "connect",
+    "connect_sync",
     "delivered",
     "delivery",
     "distance",
@@ -82,6 +90,9 @@ __all__ = [
 ]
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "nearcast.client.client": ("Client", "connect"),
+    "nearcast.client.events": ("Events",),
+    "nearcast.client.sync": ("SyncClient", "connect_sync"),
     "nearcast.errors": ("InvalidInput", "NearcastError"),
     "nearcast.matching.events": ("EventBatch", "Texts"),
     "nearcast.matching.matcher": ("Matcher", "MatcherStatistics"),

@@ -11,9 +11,14 @@ from typing import Annotated
 
 import typer
 
-from nearcast.cli import bench, experiment
+from nearcast.cli import bench, experiment, user
 from nearcast.cli.demo import demo
+from nearcast.cli.pub import pub
+from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
+from nearcast.cli.sub import sub
+from nearcast.cli.transition import transition
+from nearcast.cli.watch import watch
 from nearcast.errors import NearcastError
 
 FAILURE, INTERRUPTED = 1, 130
@@ -27,8 +32,14 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(user.app, name="user")
 app.command()(demo)
+app.command()(serve)
+app.command()(transition)
 app.command()(simulate)
+app.command()(pub)
+app.command()(sub)
+app.command()(watch)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,0 +1,152 @@
+"""What a client has told of itself: kept, so that it can be told again to a broker that has forgotten it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from nearcast.client.attributes import attributes_of
+from nearcast.client.track import Track, on_the_wire
+from nearcast.errors import InvalidEvent, InvalidPosition, UnknownName
+from nearcast.model.area import Area, Circle
+from nearcast.model.event import Proximity
+from nearcast.model.geometry import Point
+from nearcast.model.time import Instant
+from nearcast.model.topic import checked_topic
+from nearcast.model.values import Value
+from nearcast.mqtt.areas import area_text
+from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.positions import ContextReport, PositionReport, compact_position, context_payload
+
+DEFAULT: Final = "default"
+"""The context that ``update`` speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something to be told to the broker."""
+
+    topic: str
+    payload: bytes
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Where a client is and how it moves, as an application says it."""
+
+    lat: float | None = None
+    lon: float | None = None
+    speed: float | None = None
+    heading: float | None = None
+
+    def report(self) -> PositionReport | None:
+        if self.lat is None and self.lon is None:
+            if self.speed is not None or self.heading is not None:
+                raise InvalidPosition("speed and heading say how a position changes; give lat and lon too")
+            return None
+        if self.lat is None or self.lon is None:
+            raise InvalidPosition("a position has both lat and lon")
+        return PositionReport(on_the_wire(Point(self.lat, self.lon)), self.speed, self.heading)
+
+
+@dataclass(slots=True, eq=False)
+class Presence:
+    """One client."""
+
+    track: Track = field(default_factory=Track)
+    contexts: dict[str, dict[str, Value]] = field(default_factory=dict)
+    accepts: bool = False
+    announced: dict[str, Proximity] = field(default_factory=dict)
+
+    def move(self, at: Instant, motion: Motion) -> PositionReport | None:
+        """Remember where the client is now; the report that says so."""
+        report = motion.report()
+        if report is not None:
+            self.track.add(at, report.point)
+        return report
+
+    def context(
+        self, named: Mapping[str, object], exact: Mapping[str, object] | None, position: Point | None
+    ) -> Statement | None:
+        """Change some attributes of the default context; nothing to say if none is named."""
+        if not named and not exact:
+            return None
+        given = attributes_of(
+            {name: value for name, value in named.items() if value is not None},
+            {name: value for name, value in (exact or {}).items() if value is not None},
+        )
+        gone = {name for name, value in (*named.items(), *(exact or {}).items()) if value is None}
+        kept = {name: value for name, value in self.contexts.get(DEFAULT, {}).items() if name not in gone}
+        return self.register(DEFAULT, {**kept, **given}, position)
+
+    def register(self, name: str, attributes: dict[str, Value], position: Point | None = None) -> Statement:
+        topic = _context_topic(name)
+        payload = context_payload(ContextReport(attributes, position))
+        self.contexts[name] = attributes
+        return Statement(topic, payload, f"the context {name!r}")
+
+    def deregister(self, name: str) -> Statement:
+        if self.contexts.pop(name, None) is None:
+            raise UnknownName(
+                f"there is no context {name!r} to deregister; known: {', '.join(self.contexts) or 'none'}"
+            )
+        return Statement(_context_topic(name), b"", f"the end of the context {name!r}")
+
+    def accept(self, accept: bool) -> Statement:
+        self.accepts = accept
+        return Statement(ReservedTopic.ACCEPT.topic, b"true" if accept else b"false", "the wish for addressed events")
+
+    # Announcements
+
+    def announce(self, topic: str, area: Area | float, at: Point | None) -> Statement:
+        shape = area if isinstance(area, Area) else Circle(area)
+        proximity = self.announced[topic] = Proximity(topic, shape, at)
+        text = area_text(shape if at is None else shape.anchored(at))
+        return Statement(_announcement(proximity.topic), text.encode(), f"the announcement of {topic!r}")
+
+    def unannounce(self, topic: str) -> Statement:
+        if self.announced.pop(topic, None) is None:
+            raise UnknownName(f"{topic!r} was not announced; announced: {', '.join(self.announced) or 'nothing'}")
+        return Statement(_announcement(topic), b"", f"the end of the announcement of {topic!r}")
+
+    def reach(self, topic: str, reach: Area | float | None) -> Area | None:
+        """The reach of an event on that topic, here and now."""
+        here = self.track.newest
+        if reach is None:
+            announced = self.announced.get(topic)
+            return None if announced is None else announced.reach(here)
+        area = reach if isinstance(reach, Area) else Circle(reach)
+        if not area.is_relative:
+            return area
+        if here is None:
+            raise InvalidEvent(
+                "the reach lies around this client, whose position is not known: call update(lat=..., lon=...) first, "
+                "or say where it lies (area.anchored(at))"
+            )
+        return area.anchored(here)
+
+    # Telling it again
+
+    def everything(self) -> Iterator[Statement]:
+        """All that a broker needs to be told that knows nothing of this client; its position apart."""
+        for name, attributes in self.contexts.items():
+            yield self.register(name, attributes)
+        if self.accepts:
+            yield self.accept(True)
+        for topic, proximity in self.announced.items():
+            yield self.announce(topic, proximity.area, proximity.anchor)
+
+
+def position_statement(report: PositionReport | None) -> Statement:
+    payload = b"" if report is None else compact_position(report)
+    return Statement(ReservedTopic.POSITION.topic, payload, "the position")
+
+
+def _context_topic(name: str) -> str:
+    return checked_topic(ReservedTopic.CONTEXT.about(name))
+
+
+def _announcement(topic: str) -> str:
+    return checked_topic(ReservedTopic.ANNOUNCE.about(topic))

@@ -1,0 +1,39 @@
+"""What docs/client.md shows runs against a broker, and prints what it says."""
+
+import asyncio
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.client.served import ServedBroker
+
+import nearcast
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
+BLOCK = re.compile(r"^```(py|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_every_example_runs_and_prints_what_is_shown(broker: ServedBroker) -> None:
+    shared: dict[str, Any] = {"__name__": "client"}
+    printed = ""
+    for kind, code in BLOCK.findall(DOCUMENT.read_text()):
+        if kind == "console":
+            assert printed == code
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            program = code.replace("mqtt://localhost", broker.url)
+            exec(compile(program, DOCUMENT.name, "exec"), shared)  # noqa: S102 - that is the point
+        printed = output.getvalue()
+
+    async def call_the_functions() -> None:
+        async with nearcast.connect(broker.url) as me:
+            for name in ("be_somewhere", "publish_things", "read"):
+                await shared[name](me)
+
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        asyncio.run(call_the_functions())
+    position, stored, *_ = output.getvalue().splitlines()
+    assert position == "Point(lat=49.8728, lon=8.6512)"
+    assert stored == "[b'ice cream']", "what has a reach reaches who was there; what was taken back is gone"

@@ -1,0 +1,76 @@
+"""Clients that take part in filter schemes: the broker knows less of them, and they still get what happens around them."""
+
+import asyncio
+import random
+from contextlib import AsyncExitStack
+
+from tests.client.conftest import PASSWORD, USER
+from tests.client.served import ServedBroker
+
+import nearcast
+from nearcast import Event, Events, Point
+from nearcast.cli import main
+
+LONG = 60.0
+RADIUS = 500.0
+
+
+def test_whoever_moves_gets_what_happens_around_it_and_nothing_else(broker: ServedBroker) -> None:
+    asyncio.run(walk(broker, ["RADIAL"], chance=random.Random(5)))
+
+
+def test_nothing_is_lost_or_doubled_while_schemes_change(broker: ServedBroker) -> None:
+    asyncio.run(
+        walk(broker, ["EGRID(factor=10)", "RADIAL", "EGRID(factor=20)", "STE", "RADIAL"], chance=random.Random(6))
+    )
+
+
+async def walk(broker: ServedBroker, schemes: list[str], *, chance: random.Random) -> None:
+    """Clients move at random, and each of them gets exactly what happens within its radius."""
+    async with asyncio.timeout(LONG), AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(nearcast.connect(broker.url)) for _ in range(4)]
+        for client in clients:
+            await client.update(lat=0.0, lon=0.0)
+        inboxes = [await stack.enter_async_context(each.subscribe("town/#", within=RADIUS)) for each in clients]
+        publisher = await stack.enter_async_context(nearcast.connect(broker.url, schemes=False))
+        received = 0
+        for number in range(10 * len(schemes)):
+            if not number % 10:
+                await asyncio.to_thread(transition, broker, schemes[number // 10])
+            for client in clients:
+                await client.update(lat=chance.uniform(0, 0.01), lon=chance.uniform(0, 0.01))
+            place = Point(chance.uniform(0, 0.01), chance.uniform(0, 0.01))
+            await publisher.publish("town/news", str(number), place=place)
+            await publisher.publish("town/end", str(number), place=None)
+            for client, inbox in zip(clients, inboxes, strict=True):
+                assert client.position is not None
+                near = nearcast.distance(client.position, place) <= RADIUS
+                news = [event.payload for event in await until_the_end(inbox)]
+                assert news == [str(number).encode()] * near
+                received += near
+        assert 0 < received < 10 * len(schemes) * len(clients)
+
+
+def transition(broker: ServedBroker, scheme: str) -> None:
+    url = f"http://{USER}:{PASSWORD}@127.0.0.1:{broker.ports['http']}"
+    assert main(["transition", scheme, "--url", url]) == 0
+
+
+async def until_the_end(events: Events) -> list[Event]:
+    """What came before an event without a place, which everybody gets."""
+    seen = []
+    while (event := await events.next(LONG)).topic != "town/end":
+        seen.append(event)
+    return seen
+
+
+def test_whoever_wants_nothing_around_it_tells_where_it_is_itself(broker: ServedBroker) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(LONG), nearcast.connect(broker.url) as me, me.subscribe("reach") as events:
+            await me.update(lat=1, lon=1)
+            await me.publish("reach", b"here", reach=nearcast.Circle(100))
+            await me.publish("reach", b"elsewhere", reach=nearcast.Circle(100, Point(5, 5)))
+            await me.publish("reach", b"everywhere")
+            assert [(await events.next(LONG)).payload for _ in range(2)] == [b"here", b"everywhere"]
+
+    asyncio.run(run())
