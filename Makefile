@@ -28,6 +28,7 @@ bench: $(READY) ## install the peers that the package manager offers, then compa
 	@sh scripts/install-peers
 	@$(BIN)/nearcast bench match $(ARGS)
 	@$(BIN)/nearcast bench radio $(ARGS)
+	@$(BIN)/nearcast bench broker $(ARGS)
 
 java: $(READY) ## say which Java Spark will use
 	@$(BIN)/python -m nearcast.pipeline.java

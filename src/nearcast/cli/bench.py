@@ -46,5 +46,27 @@ def radio(
         report.print()
 
 
+@app.command()
+def broker(
+    course: Annotated[
+        list[str] | None, typer.Option(help="Only this course: streams, useful, durable or idle (repeatable).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+) -> None:
+    """Put the broker under load: nearcast, Mosquitto, amqtt, NATS and Redis, each on a core of its own."""
+    from nearcast.benchmark.broker import run
+    from nearcast.benchmark.broker_courses import COURSES
+
+    if unknown := [name for name in course or () if name not in COURSES]:
+        raise typer.BadParameter(f"there is no course {unknown[0]!r}, only {', '.join(COURSES)}", param_hint="--course")
+    report = run(course or (), quick=quick, peers=peers, progress=_say)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        report.print()
+
+
 def _say(progress: str) -> None:
     print(progress, file=sys.stderr)
