@@ -72,6 +72,9 @@ class PortedLink(Link):
         self.books: Final[dict[tuple[str, str], list[int]]] = {}
         """(direction, kind) to [messages, bytes]."""
 
+        self.received: Final[dict[str, list[int]]] = {}
+        """Those entries of the books that are written most often, by kind."""
+
         self.open_ports: Final[dict[int, OpenPort]] = {}
 
     @abstractmethod
@@ -114,6 +117,8 @@ class PortedLink(Link):
             entry = self.books[direction, kind]
         except KeyError:
             entry = self.books[direction, kind] = [0, 0]
+            if direction == RECEIVED:
+                self.received[kind] = entry
         entry[0] += messages
         entry[1] += messages * size
 

@@ -12,7 +12,7 @@ failed and came back meanwhile.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -30,6 +30,9 @@ from nearcast.runtime.simulation.network import Network, Parcel, SimulatedLink, 
 CELL_OVERLOADED: Final = "cell overloaded"
 NO_COVERAGE: Final = "no coverage"
 TRANSMISSION_LOST: Final = "transmission lost"
+
+DRAWN_AHEAD: Final = 32
+"""Latencies that a bearer draws at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +84,40 @@ class TransmitQueue:
 class Bearer:
     """One client's way through the air in one direction."""
 
-    __slots__ = ("_latest", "_ordered", "_random", "_sample", "coverage", "hazardous", "loss", "queue")
+    __slots__ = (
+        "_ahead",
+        "_latencies",
+        "_latency",
+        "_latest",
+        "_ordered",
+        "_random",
+        "coverage",
+        "hazardous",
+        "loss",
+        "queue",
+    )
 
     def __init__(self, profile: BearerProfile, coverage: Coverage | None, random: Random, *, ordered: bool) -> None:
         self.queue: Final = TransmitQueue(profile.bandwidth, profile.queue_bytes)
         self.coverage: Final = coverage
         self.loss: Final = profile.loss
         self.hazardous: Final = coverage is not None or profile.loss > 0
-        self._sample: Final[Callable[[Random], float]] = profile.latency.sample
+        self._latency: Final = profile.latency
         self._random: Final = random
+        # What becomes of a transmission is drawn from the same stream, in turns with latencies.
+        self._ahead: Final = 1 if self.hazardous else DRAWN_AHEAD
+        self._latencies: list[int] = []
+        """Microseconds; the next one last."""
+
         self._ordered: Final = ordered
         self._latest = 0
 
     def arrival(self, start: Instant) -> Instant:
         """When what sets out at ``start`` is at the other end, by a latency of its own."""
-        arrival = start + int(self._sample(self._random) * 1e6)
+        if not self._latencies:
+            drawn = self._latency.samples(self._random, self._ahead)
+            self._latencies = [int(seconds * 1e6) for seconds in reversed(drawn)]
+        arrival = start + self._latencies.pop()
         if self._ordered:
             arrival = self._latest = max(arrival, self._latest)
         return arrival
@@ -156,10 +178,21 @@ class _Station:
 
     def arrive(self, parcel: Parcel) -> None:
         network, link = self._network, self.link
-        if network.hand_over(parcel, link):
-            network.note(parcel, RECEIVED, 1, self.address)
-        else:
+        if not network.hand_over(parcel, link):
             network.give_up(parcel, why_unheard(link), self.address)
+            return
+        # As ``note``, for what happens most often.
+        network.messages(
+            parcel.sent,
+            self._simulation.time,
+            network.interface,
+            parcel.kind,
+            parcel.sender.address,
+            self.address,
+            parcel.size,
+            RECEIVED,
+            1,
+        )
 
     def _fail(self, failure: tuple[Parcel, str]) -> None:
         parcel, reason = failure

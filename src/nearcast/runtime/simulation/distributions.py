@@ -30,6 +30,10 @@ class Distribution(ABC):
     def sample(self, random: Random) -> float:
         """One number."""
 
+    def samples(self, random: Random, count: int) -> list[float]:
+        """So many of them, as if drawn one by one."""
+        return [self.sample(random) for _ in range(count)]
+
     @property
     @abstractmethod
     def mean(self) -> float: ...
@@ -73,6 +77,10 @@ class Uniform(Distribution):
 
     def sample(self, random: Random) -> float:
         return self.low + (self.high - self.low) * random.random()
+
+    def samples(self, random: Random, count: int) -> list[float]:
+        low, width, draw = self.low, self.high - self.low, random.random
+        return [low + width * draw() for _ in range(count)]
 
     @property
     def mean(self) -> float:

@@ -71,8 +71,9 @@ class Motion:
         """For kernels; rows are node numbers."""
 
         self._simulation: Final = simulation
-        # The same legs as Python sees them: reading one field of a record costs more than a whole position from here.
-        self._legs: Final = [Leg(0, int(FOREVER), 0.0, 0.0)] * nodes
+        self.legs: Final = [Leg(0, int(FOREVER), 0.0, 0.0)] * nodes
+        """The same as Python sees them: reading one field of a record costs more than a whole position from here."""
+
         self._lives: Final[dict[int, Iterator[Leg]]] = {}
 
     def move(self, node: int, model: MobilityModel, random: Random) -> None:
@@ -88,12 +89,12 @@ class Motion:
         self._set(node, Leg(self._simulation.now(), int(FOREVER), x, y))
 
     def leg(self, node: int) -> Leg:
-        return self._legs[node]
+        return self.legs[node]
 
     def at(self, node: int) -> tuple[float, float]:
         """Where the node is now."""
         # As ``Leg.at``, for those who ask with every event that arrives.
-        start, until, x, y, vx, vy = self._legs[node]
+        start, until, x, y, vx, vy = self.legs[node]
         now = self._simulation.time
         seconds = ((now if now < until else until) - start) * 1e-6
         return (x + vx * seconds, y + vy * seconds) if seconds > 0.0 else (x, y)
@@ -104,7 +105,7 @@ class Motion:
             return  # it was told to stand, or to move by another model, before this leg was over
         leg = next(life, None)
         if leg is None:
-            self.put(node, *self._legs[node].end)
+            self.put(node, *self.legs[node].end)
             return
         self._set(node, leg)
         if leg.until < FOREVER:
@@ -115,6 +116,6 @@ class Motion:
             self._simulation.observers.refuse(what)
 
     def _set(self, node: int, leg: Leg) -> None:
-        self._legs[node] = leg
+        self.legs[node] = leg
         # The walk of a snail may take longer than kernels can count.
         self.table[node] = leg if leg.until <= FOREVER else leg._replace(until=FOREVER)

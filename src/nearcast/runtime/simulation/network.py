@@ -111,7 +111,9 @@ class Network(ABC):
         self.links: Final[dict[Address, SimulatedLink]] = {}
         self._overhead: Final = overhead + PORT_BYTES
         self._check_wire: Final = check_wire
-        self._messages: Final = simulation.observers.emitter("messages")
+        self.messages: Final = simulation.observers.emitter("messages")
+        """Takes the rows of messages whose fate is known (``note``)."""
+
         self._drops: Final = simulation.observers.emitter("drops")
         self._measured: Message | None = None
         self._kind = ""
@@ -179,7 +181,12 @@ class Network(ABC):
             reason = why_unheard(receiver)
             self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
             return False
-        receiver.count(RECEIVED, parcel.kind, parcel.size)
+        try:
+            book = receiver.received[parcel.kind]
+            book[0] += 1
+            book[1] += parcel.size
+        except KeyError:
+            receiver.count(RECEIVED, parcel.kind, parcel.size)
         message = endpoint.codec.decoded(encoded(parcel.message)) if self._check_wire else parcel.message
         endpoint.receive(parcel.sender.address, message)
         return True
@@ -189,7 +196,7 @@ class Network(ABC):
 
         ``receiver`` is one of the several that the parcel was for.
         """
-        self._messages(
+        self.messages(
             parcel.sent,
             self.simulation.time,
             self.interface,

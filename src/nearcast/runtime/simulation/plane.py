@@ -60,7 +60,8 @@ class Plane:
     origin: Point
     _sine: float = field(init=False, repr=False, compare=False)
     _cosine: float = field(init=False, repr=False, compare=False)
-    _known: dict[int, tuple[Point, float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    known: dict[int, tuple[Point, float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What ``known_xy`` remembers, by the identity of the point; for inner loops."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sine", math.sin(math.radians(self.origin.lat)))
@@ -72,11 +73,11 @@ class Plane:
     def known_xy(self, point: Point) -> tuple[float, float]:
         """As ``to_xy``, for one and the same point that is asked for again and again, such as the place of an event."""
         # By identity: to hash a point costs more than all the rest.  Kept, it cannot lend its identity to another.
-        known = self._known.get(id(point))
+        known = self.known.get(id(point))
         if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[id(point)] = (point, *self.to_xy(point))
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            known = self.known[id(point)] = (point, *self.to_xy(point))
         return known[1], known[2]
 
     def to_point(self, x: float, y: float) -> Point:

@@ -24,7 +24,18 @@ ROUNDING: Final = 0.001
 class SimulatedSensor(LocationSensor):
     """Fixes of one node."""
 
-    __slots__ = ("_errors", "_exact", "_motion", "_node", "_plane", "_random", "_simulation", "_timers")
+    __slots__ = (
+        "_errors",
+        "_exact",
+        "_known",
+        "_legs",
+        "_motion",
+        "_node",
+        "_plane",
+        "_random",
+        "_simulation",
+        "_timers",
+    )
 
     def __init__(
         self,
@@ -44,6 +55,8 @@ class SimulatedSensor(LocationSensor):
         self._random: Final = random
         self._errors: Final = errors
         self._exact: Final = not errors[Accuracy.HIGH]
+        self._legs: Final = motion.legs
+        self._known: Final = plane.known
 
     def fix(self) -> Fix | None:
         return self._measure(Accuracy.HIGH)
@@ -58,8 +71,15 @@ class SimulatedSensor(LocationSensor):
         # No distance in the plane is shorter than on the earth.  A fifth of the time by way of the points in degrees.
         if not self._exact:
             return False
-        x, y = self._motion.at(self._node)
-        east, north = self._plane.known_xy(place)
+        # With every event that arrives: ``Motion.at`` and ``Plane.known_xy``, without the calls.
+        start, until, x, y, vx, vy = self._legs[self._node]
+        known = self._known.get(id(place))
+        _, east, north = known if known is not None else (place, *self._plane.known_xy(place))
+        now = self._simulation.time
+        seconds = ((now if now < until else until) - start) * 1e-6
+        if seconds > 0.0:
+            east -= vx * seconds
+            north -= vy * seconds
         return hypot(east - x, north - y) <= metres * SURE - ROUNDING
 
     def request(
