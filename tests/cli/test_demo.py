@@ -1,133 +1,70 @@
-"""The demo shows what it says: answers that equal the definition, stories that come out as counted, a view that fits."""
+"""``nearcast demo`` as people call it: it ends by itself, says what happened, and leaves nothing behind."""
 
-import io
+import itertools
+import os
 import re
-import time
-from types import SimpleNamespace
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-import numpy as np
 import pytest
-from rich.console import Console
 
-from nearcast.cli import main
-from nearcast.cli.demo import show as showing
-from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import City
-from nearcast.cli.demo.stories import around_me, stories
-from nearcast.cli.demo.tally import Tally
-from nearcast.cli.demo.view import CityView, story_panel
-
-PEOPLE = 300
-SMALL = ["demo", "--people", str(PEOPLE)]
+NEARCAST = Path(sys.executable).with_name("nearcast")
+LONG = 240
+"""Seconds; the machine may be busy."""
 
 
-@pytest.fixture(scope="module")
-def lived() -> tuple[City, Tally]:
-    """A small city after ten minutes."""
-    city, tally = City(PEOPLE), Tally()
-    while city.steps < showing.TEN_MINUTES:
-        tally.advance(city)
-    return city, tally
+def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """Whatever it leaves behind is in that folder, and whatever it starts has the folder's name in its command line."""
+    return subprocess.Popen(
+        [str(NEARCAST), "demo", "--headless", "--people", "40", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
 
 
-def screen(width: int, height: int) -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, width=width, height=height, color_system="truecolor")
+def left_behind(folder: Path) -> Iterator[str]:
+    yield from (str(path) for path in folder.iterdir())
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = process.read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if str(folder).encode() in command:
+            yield f"{process}: {command!r}"
 
 
-@pytest.mark.parametrize("arguments", [[*SMALL, "--headless"], SMALL], ids=["asked for", "no terminal"])
-def test_headless_says_what_happened_and_ends(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 0
-    printed = capsys.readouterr().out
-    events, deliveries = re.findall(r"([\d,]+) (?:events|deliveries)", printed)
-    assert int(deliveries.replace(",", "")) > int(events.replace(",", "")) > 1_000
-    equal, checked = map(int, re.findall(r"(\d+) of (\d+) equal", printed)[0])
-    assert equal == checked >= 200
-    assert len(re.findall(r"^\d\. ", printed, re.MULTILINE)) == 3
-    assert "\x1b" not in printed
+def test_headless_ends_by_itself_with_a_summary_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = started(tmp_path, "--seconds", "5")
+    printed, complaints = process.communicate(timeout=LONG)
+    assert (process.returncode, complaints) == (0, "")
+    assert "0 lost, 0 doubled, 0 to somebody too far away" in printed
+    certain = re.search(r"of ([\d,]+) that were certainly due", printed)
+    assert certain is not None
+    assert int(certain[1].replace(",", "")) > 0
+    changes = re.findall(r"^ +[\d.]+ s  (\S+) -> (\S+) with \d+ people(, by hand)?$", printed, re.MULTILINE)
+    assert [after for before, after, _ in changes][-2:] == ["EGRID(factor=12)", "RADIAL"]
+    assert [by_hand for *_, by_hand in changes] == [*[""] * (len(changes) - 1), ", by hand"]
+    assert all(first[1] == then[0] for first, then in itertools.pairwise(changes))
+    assert re.search(r"^  in all( +[\d.,]+){6}$", printed, re.MULTILINE)
+    assert len(re.findall(r"^\d\. ", printed, re.MULTILINE)) == printed.count("(as defined)") == 3
     assert printed.isascii()
+    assert "\x1b" not in printed
+    assert list(left_behind(tmp_path)) == []
 
 
-def test_an_answer_that_differs_from_the_definition_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("nearcast.cli.demo.tally.receivers", lambda *_: frozenset({"nobody"}))
-    assert main([*SMALL, "--headless"]) == 1
-    assert "differ from the definition" in capsys.readouterr().err
-
-
-def test_every_checked_event_equals_the_definition(lived: tuple[City, Tally]) -> None:
-    _, tally = lived
-    assert tally.checked == tally.equal == showing.TEN_MINUTES
-    assert tally.told, "the ambulance is heard"
-
-
-def test_stories_come_out_as_counted_and_their_explanations_agree(lived: tuple[City, Tally]) -> None:
-    told = list(stories(lived[0]))
-    assert all(story.holds for story in told)
-    nobody, heading, were_here = (story.receivers for story in told)
-    assert not nobody
-    assert 0 < len(heading) < PEOPLE
-    assert 0 < len(were_here) < PEOPLE
-    assert [story.explanation.holds for story in told] == [False, False, True]
-
-
-def test_around_me_takes_what_is_near_and_severe(lived: tuple[City, Tally]) -> None:
-    story = around_me(lived[0])
-    assert [line.endswith(": delivered") for line in story.answer] == [True, False, False]
-
-
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (150, 45), (60, 16)])
-def test_the_city_fits_the_terminal(width: int, height: int, lived: tuple[City, Tally]) -> None:
-    console = screen(width, height)
-    lines = console.render_lines(CityView(*lived), console.options.update_height(height), pad=False)
-    assert len(lines) <= height
-    assert all(sum(segment.cell_length for segment in line) <= width for line in lines)
-
-
-def test_a_story_fits_a_small_terminal(lived: tuple[City, Tally]) -> None:
-    city, _ = lived
-    console = screen(80, 24)
-    for number, story in enumerate(stories(city), 1):
-        lines = console.render_lines(story_panel(number, story, city, 80), pad=False)
-        assert len(lines) <= 24
-
-
-def test_watching_ends_with_the_stories_and_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    console = screen(80, 24)
-    monkeypatch.setattr(showing, "Console", lambda: console)
-    monkeypatch.setattr(showing, "READING", 0.0)
-    monkeypatch.setattr(showing, "FRAME", 0.0)
-    showing.show(PEOPLE, seconds=0.2)
-    assert isinstance(console.file, io.StringIO)
-    printed = console.file.getvalue()
-    assert printed.index("\x1b[?1049h") < printed.index("\x1b[?1049l") < printed.index("Around me")
-
-
-def test_interruption_leaves_the_terminal_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    console = screen(80, 24)
-    monkeypatch.setattr(showing, "Console", lambda: console)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-
-    def interrupted(_: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(showing, "time", SimpleNamespace(monotonic=time.monotonic, sleep=interrupted))
-    assert main(SMALL) == 130
-    assert capsys.readouterr().err == "nearcast: interrupted\n"
-    assert isinstance(console.file, io.StringIO)
-    assert "\x1b[?1049l" in console.file.getvalue()
-
-
-def test_a_canvas_draws_what_lies_inside_round_and_to_scale() -> None:
-    canvas = Canvas(10, 5, -10, -10, 10, 10)
-    canvas.dots([0.0, 100.0], [0.0, 0.0], "red")
-    assert sum(line.plain.count("⠀") for line in canvas.lines()) == 49
-    large = Canvas(40, 20, -10, -10, 10, 10)
-    large.circle(0, 0, 8, "red")
-    drawn = np.array([[letter != "⠀" for letter in line.plain] for line in large.lines()])
-    columns, rows = drawn.any(axis=0).sum(), drawn.any(axis=1).sum()
-    assert abs(columns - 2 * rows) <= 2, "a character is twice as high as it is wide"
-    large.text(8, 0, "over the edge", "bold")
-    assert large.lines()[10].plain.endswith("over")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_leaves_nothing_behind(sent: signal.Signals, tmp_path: Path) -> None:
+    process = started(tmp_path, "--seconds", "60")
+    assert process.stdout is not None
+    while "morning" not in (line := process.stdout.readline()):
+        assert line, "it has ended"
+    assert len(list(left_behind(tmp_path))) > 1, "a folder and a broker, meanwhile"
+    process.send_signal(sent)
+    _, complaints = process.communicate(timeout=LONG)
+    assert (process.returncode, complaints) == (130, "nearcast: interrupted\n")
+    assert list(left_behind(tmp_path)) == []

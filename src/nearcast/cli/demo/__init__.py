@@ -1,7 +1,8 @@
 """``nearcast demo``: the product at work, in a terminal.
 
-``city`` moves a few thousand people about and publishes what they say, ``tally`` finds the receivers and compares them
-with the definition, ``stories`` tells three of them, ``canvas`` and ``view`` draw.
+``broker`` runs a real ``nearcast serve``; ``city`` moves people about, and ``person`` connects each of them over MQTT.
+``witness`` knows where everybody is and so what everybody must get; ``meter`` counts what it costs, ``play`` has people come
+and go, ``stories`` tells three stories, ``canvas`` and ``view`` draw, and ``summary`` says what came of it.
 """
 
 import sys
@@ -12,16 +13,16 @@ import typer
 
 def demo(
     headless: Annotated[
-        bool, typer.Option("--headless", help="Print a short summary instead of a moving city.")
+        bool, typer.Option("--headless", help="Print what happens and a short summary instead of a moving city.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0, help="How long the city moves before the stories are told.")] = 15.0,
-    people: Annotated[int, typer.Option(min=100, help="How many people there are.")] = 3_000,
+    seconds: Annotated[float, typer.Option(min=5, help="How long people come and go before the stories.")] = 40.0,
+    people: Annotated[int, typer.Option(min=20, help="How many people there are when it is most crowded.")] = 300,
 ) -> None:
-    """Show nearcast working: a living city, its messages, and three stories with explanations."""
+    """Show nearcast working: a broker, a city of people on MQTT, filter schemes that change, and three stories."""
     from nearcast.cli.demo.show import show, summarize
 
     drawable = sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf")
     if headless or not drawable:
-        summarize(people)
+        summarize(people, seconds)
     else:
         show(people, seconds)

@@ -1,89 +1,135 @@
-"""The two ways to show it: moving, for somebody who watches, and as a short summary."""
+"""The two ways to show it: moving, for somebody who watches, and as plain lines."""
 
 from __future__ import annotations
 
-import time
-from typing import Final
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from typing import Any, Final
 
 from rich.console import Console
 from rich.live import Live
 
-from nearcast.cli.demo.city import STEP, City
-from nearcast.cli.demo.stories import Story, reason, stories
-from nearcast.cli.demo.tally import Tally
+from nearcast.cli.demo.broker import DemoBroker
+from nearcast.cli.demo.play import Play
+from nearcast.cli.demo.stories import Stage, stories
+from nearcast.cli.demo.summary import insist, summary, told
 from nearcast.cli.demo.view import CityView, story_panel
-from nearcast.errors import NearcastError
+from nearcast.client.client import connect
 
-TEN_MINUTES: Final = 600 // STEP
-"""Steps that the last story looks back."""
-FRAME: Final = 0.1
+FRAME: Final = 0.2
 """Seconds."""
 READING: Final = 4.0
 """Seconds for a story."""
-_CHECKS_WITHOUT_WATCHER: Final = 2
+
+Said = Callable[[str], AbstractContextManager[object]]
+"""Says what is being waited for, as long as the block lasts."""
 
 
 def show(people: int, seconds: float) -> None:
     """The living city, then the stories."""
-    console = Console()
-    with console.status("compiling the matcher (once; it takes ten to twenty seconds)"):
-        city, tally = _ready(people)
-    view = CityView(city, tally)
-    with Live(view, console=console, screen=True, auto_refresh=False) as live:
-        end = time.monotonic() + seconds
-        while (start := time.monotonic()) < end:
-            tally.advance(city)
-            live.refresh()
-            time.sleep(max(0.0, FRAME - (time.monotonic() - start)))
-    with console.status("ten minutes of the city's life"):
-        while city.steps < TEN_MINUTES:
-            tally.advance(city)
-        told = list(stories(city))
-    for number, story in enumerate(told, 1):
-        console.print(story_panel(number, story, city, console.width))
-        time.sleep(READING if seconds else 0.0)
-    console.print()
-    for line in summary(city, tally):
-        console.print(line, highlight=False)
-    _insist(tally, told)
+    _run(_show(Console(), people, seconds))
 
 
-def summarize(people: int) -> None:
+def summarize(people: int, seconds: float) -> None:
     """The same without anything that moves: plain lines for a log."""
-    city, tally = _ready(people)
-    while city.steps < TEN_MINUTES:
-        tally.advance(city, _CHECKS_WITHOUT_WATCHER)
-    told = list(stories(city))
-    for line in summary(city, tally):
+    _run(_summarize(people, seconds))
+
+
+async def _show(console: Console, people: int, seconds: float) -> None:
+    async with _ready(people, console.status) as broker:
+        play = Play(broker, people, seconds)
+        async with play.crowd:
+            with Live(CityView(play), console=console, screen=True, auto_refresh=False) as live:
+                async with asyncio.TaskGroup() as tasks:
+                    drawing = tasks.create_task(_draw(live))
+                    await play.perform()
+                    drawing.cancel()
+            with console.status("three stories, told to the same broker"):
+                heard = [story async for story in stories(_stage(broker, play))]
+            # Drawn while everybody is still there.
+            panels = [story_panel(number, story, play.city, console.width) for number, story in enumerate(heard, 1)]
+    for panel in panels:
+        console.print(panel)
+        await asyncio.sleep(READING)
+    console.print()
+    for line in summary(play):
+        console.print(line, highlight=False, markup=False)
+    insist(play, heard)
+
+
+async def _draw(live: Live) -> None:
+    while True:
+        live.refresh()
+        await asyncio.sleep(FRAME)
+
+
+async def _summarize(people: int, seconds: float) -> None:
+    def say(line: str) -> AbstractContextManager[object]:
+        print(line, flush=True)
+        return nullcontext()
+
+    async with _ready(people, say) as broker:
+        play = Play(broker, people, seconds)
+        play.told = say
+        async with play.crowd:
+            await play.perform()
+            heard = [story async for story in stories(_stage(broker, play))]
+    for line in summary(play):
         print(line)
-    for number, story in enumerate(told, 1):
-        print(f"{number}. {story.title}: {' '.join(story.said)}")
-        print(
-            "  ",
-            "; ".join(line.rstrip(",") for line in story.answer),
-            "(as counted by hand)" if story.holds else "(WRONG)",
-        )
-        print("   why:", story.explanation.detail, "-", reason(story.explanation))
-    _insist(tally, told)
+    for number, story in enumerate(heard, 1):
+        for line in told(number, story):
+            print(line)
+    insist(play, heard)
 
 
-def summary(city: City, tally: Tally) -> list[str]:
-    subscriptions, minutes = city.matcher.statistics().subscriptions, city.steps * STEP // 60
-    return [
-        f"{len(city.ids):,} people, {subscriptions:,} subscriptions, {minutes} minutes of their time",
-        f"{tally.events:,} events, {tally.deliveries:,} deliveries, {tally.microseconds_per_event:,.0f} us to match one",
-        f"checked {tally.equal} of {tally.checked} equal the definition of delivery",
-    ]
+@asynccontextmanager
+async def _ready(people: int, said: Said) -> AsyncIterator[DemoBroker]:
+    """A broker that has delivered something already: so nothing is compiled while people wait."""
+    broker = DemoBroker(people)
+    with said("starting a broker"):
+        await broker.__aenter__()
+    try:
+        with said("a first message (the first time, the broker compiles for half a minute)"):
+            await _rehearse(broker)
+        yield broker
+    finally:
+        await broker.__aexit__(None, None, None)
 
 
-def _ready(people: int) -> tuple[City, Tally]:
-    """A city whose kernels are compiled, and a tally that has not counted that."""
-    city = City(people)
-    Tally().advance(city, checks=0)
-    return city, Tally()
+async def _rehearse(broker: DemoBroker) -> None:
+    async with connect(broker.url, session_expiry=0, timeout=120) as client:
+        await client.update(lat=0, lon=0)
+        async with client.subscribe("rehearsal", within=10) as events:
+            await client.publish("rehearsal")
+            await events.next(120)
 
 
-def _insist(tally: Tally, told: list[Story]) -> None:
-    """A demonstration that shows something wrong has failed."""
-    if tally.equal != tally.checked or not all(story.holds for story in told):
-        raise NearcastError("the demo found answers that differ from the definition of delivery; please report this")
+def _stage(broker: DemoBroker, play: Play) -> Stage:
+    return Stage(broker.url, play.city, play.crowd, play.witness)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Ctrl-C and SIGTERM end it in good order: neither a process nor a folder stays behind."""
+    import uvloop
+
+    async def interruptible() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        await work
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(interruptible())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """One clear line: where one person's connection fails, others' do too."""
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -1,138 +1,212 @@
-"""Three stories, each a question that was asked of the city as it stands, and its answer."""
+"""Three stories: a question that is put to the running broker, its answer, and what the definition of delivery says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import math
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Final
 
-import numpy as np
-
-from nearcast.cli.demo.city import BRIDGE, HALF_HEIGHT, METRES_PER_DEGREE, PLACES, TRAFFIC, City, point_at
-from nearcast.model.area import Box, Circle
+from nearcast.cli.demo.city import HALF_HEIGHT, PLACES, City, point_at
+from nearcast.cli.demo.crowd import Crowd
+from nearcast.cli.demo.person import INTEREST, TOPIC
+from nearcast.cli.demo.witness import BORDER, RADIUS, Witness
+from nearcast.client.client import Client, connect
+from nearcast.client.events import Events
+from nearcast.client.track import on_the_wire
+from nearcast.errors import TimedOut
+from nearcast.model.area import Circle
 from nearcast.model.delivery import receivers
 from nearcast.model.event import Event
 from nearcast.model.explanation import Explanation, explain
-from nearcast.model.geometry import distance
-from nearcast.model.predicate_text import value_text
+from nearcast.model.geometry import Point, distance
+from nearcast.model.history import History
+from nearcast.model.subscription import Subscription
+from nearcast.model.time import TimeFrame
+from nearcast.runtime.live.clock import LiveClock
 
-YOU = "you"
+YOU: Final = "you"
+_PATIENCE: Final = 30.0
+_JAMS: Final = ((190.0, 40.0, 4), (-60.0, 60.0, 2), (60.0, 480.0, 5))
+"""Metres east and north of the centre, and how severe."""
+
+_TRAFFIC: Final = Subscription("traffic/#", where="severity >= 3", area=Circle(300))
+_SIREN: Final = Circle(900)
+_WITH_WHEELS: Final = "under(transport, '/vehicle')"
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What was said, who receives it, and why somebody does or does not."""
+    """What was said, who received it, and why somebody does or does not."""
 
     title: str
     said: tuple[str, ...]
     answer: tuple[str, ...]
     explanation: Explanation
     holds: bool
-    """Whether the answer is the one that counting by hand gives."""
+    """Whether the broker did what the definition says."""
+
     around: tuple[float, float, float]
     """What a map of it shows: metres east and north of the centre, and how far around."""
-    receivers: frozenset[str]
+
+    bright: tuple[tuple[float, float], ...] = ()
+    """Places of receivers, or of what was received."""
+
     circles: tuple[tuple[float, float, float], ...] = ()
     marks: tuple[tuple[float, float, str], ...] = ()
 
 
-def stories(city: City) -> Iterator[Story]:
-    """One after the other: to look into ten minutes of three thousand lives takes a moment."""
-    yield around_me(city)
-    yield to_those_heading_for_the_bridge(city)
-    yield who_was_here(city)
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The city, in which everybody stands still, and the broker that serves it."""
+
+    url: str
+    city: City
+    crowd: Crowd
+    witness: Witness
+
+    def client(self) -> Client:
+        return connect(self.url, session_expiry=0)
 
 
-def around_me(city: City) -> Story:
+async def stories(stage: Stage) -> AsyncIterator[Story]:
+    yield await around_me(stage)
+    yield await to_all_on_wheels(stage)
+    yield await what_was_said_here(stage)
+
+
+async def around_me(stage: Stage) -> Story:
     """The receiver's side: a subscription that goes where you go."""
-    matcher, here = city.matcher, point_at(60, -40)
-    matcher.move(YOU, here.lat, here.lon)
-    matcher.subscribe(YOU, TRAFFIC)
-    tried = []
+    here, now = point_at(60, -40), LiveClock().now()
+    history = History()
+    history.moved(YOU, now, on_the_wire(here))
+    history.subscribed(YOU, now, _TRAFFIC)
+    events = [
+        Event(f"jam-{severity}", "traffic/jam", now, {"severity": severity}, place=on_the_wire(point_at(east, north)))
+        for east, north, severity in _JAMS
+    ]
+    async with stage.client() as you, stage.client() as town_hall:
+        await you.update(lat=here.lat, lon=here.lon)
+        async with you.subscribe("traffic/#", where="severity >= 3", within=300) as heard:
+            for event in events:
+                await town_hall.publish(event.topic, id=event.id, place=event.place, attributes=event.attributes)
+            await town_hall.publish("traffic/end", id="end", place=None, severity=5)
+            got = {event.id for event in await _until("end", heard)}
     lines = []
-    for east, north, severity in ((190.0, 40.0, 4), (-60.0, 60.0, 2), (60.0, 480.0, 5)):
-        place = point_at(east, north)
-        event = city.publish("traffic/jam", attributes={"severity": severity}, place=place)
-        delivered = YOU in matcher.match(event)
-        tried.append((event, delivered, severity >= 3 and distance(here, place) <= 300))
-        lines.append(
-            f"severity {severity}, {distance(here, place):3.0f} m away: {'delivered' if delivered else 'not delivered'}"
-        )
-    explanation = matcher.explain(tried[2][0], YOU)
+    for event, (_, _, severity) in zip(events, _JAMS, strict=True):
+        assert event.place is not None
+        verdict = "delivered" if event.id in got else "not delivered"
+        lines.append(f"severity {severity}, {distance(here, event.place):3.0f} m away: {verdict}")
     return Story(
         title="Around me",
         said=("you subscribe to traffic/#", "where severity >= 3", "within 300 m of wherever you are"),
         answer=tuple(lines),
-        explanation=explanation,
-        holds=all(delivered == expected for _, delivered, expected in tried) and not explanation.holds,
+        explanation=explain(history, events[-1], YOU, now),
+        holds=got == {event.id for event in events if YOU in receivers(history, event, now)},
         around=(60.0, 120.0, 480.0),
-        receivers=frozenset(),
         circles=((60.0, -40.0, 300.0),),
-        marks=((60.0, -40.0, "you"), (190.0, 40.0, "4"), (-60.0, 60.0, "2"), (60.0, 480.0, "5")),
+        marks=((60.0, -40.0, YOU), *((east, north, str(severity)) for east, north, severity in _JAMS)),
     )
 
 
-def to_those_heading_for_the_bridge(city: City) -> Story:
-    """The sender's side: addressed by what the receivers are doing, wherever they are."""
-    east, north = list(PLACES.values())[BRIDGE]
-    to = f"under(transport, '/vehicle/motorized') AND S_WITHIN(destination, {value_text(_square(east, north, 150))})"
-    event = city.publish("traffic/closed", attributes={"severity": 4}, to=to)
-    found = frozenset(city.matcher.match(event))
-    motorized = city.is_motorized()
-    counted = {city.ids[i] for i in np.flatnonzero(motorized & (city.destination == BRIDGE))}
-    other = city.ids[int(np.flatnonzero(motorized & (city.destination != BRIDGE))[0])]
+async def to_all_on_wheels(stage: Stage) -> Story:
+    """The sender's side: an area around the sender, and what the receivers are."""
+    here = on_the_wire(point_at(0, 0))
+    people = {str(person.number): person for person in stage.crowd.people}
+    async with stage.client() as ambulance:
+        await ambulance.update(lat=here.lat, lon=here.lon)
+        history, now = _everybody(stage), LiveClock().now()
+        event = Event("siren", "city/ambulance", now, reach=_SIREN.anchored(here), to=_WITH_WHEELS)
+        await ambulance.publish(event.topic, id=event.id, place=None, reach=_SIREN, to=_WITH_WHEELS)
+        await ambulance.publish("city/end", id="all clear", place=None)
+        # In order, and to everybody: whoever has this one has got the other or will not get it.
+        await _all_have(stage, "all clear")
+    got = {str(number) for number in stage.witness.others.get(event.id, ())}
+    wheels = [name for name, person in people.items() if stage.city.transport_of(person.number) != "/foot"]
+    on_foot = [name for name in people if name not in wheels]
     return Story(
-        title="To every motor vehicle heading for the bridge",
-        said=("under(transport, '/vehicle/motorized')", "AND S_WITHIN(destination, <the bridge>)"),
+        title="To everybody on wheels around the ambulance",
+        said=("the ambulance publishes", f"reach: {_SIREN.radius:.0f} m around itself", f"to: {_WITH_WHEELS}"),
         answer=(
-            f"{len(found):,} of {int(motorized.sum()):,} motor vehicles hear of it,",
-            f"and nobody else of {len(city.ids):,}",
+            f"{len(got)} of {len(wheels)} on wheels hear it,",
+            f"and {len(got & set(on_foot))} of {len(on_foot)} on foot",
         ),
-        explanation=city.matcher.explain(event, other),
-        holds=found == counted,
+        explanation=explain(history, event, (sorted(set(people) - got) or sorted(people))[0], now),
+        holds=got == receivers(history, event, now),
         around=(0.0, 0.0, HALF_HEIGHT),
-        receivers=found,
-        marks=((east, north, "bridge"),),
+        bright=tuple(stage.city.where(int(name)) for name in got),
+        circles=((0.0, 0.0, _SIREN.radius),),
+        marks=((0.0, 0.0, "+"),),
     )
 
 
-def who_was_here(city: City) -> Story:
-    """The past: judged on the intervals during which somebody was there, not on where they are now."""
-    reach = Circle(150, point_at(0, 0))
-    present = city.publish("notice/found", reach=reach)
-    past = city.publish("notice/found", reach=reach, to="overlaps(time, '-10m', 'now')")
-    now_here = frozenset(city.matcher.match(present))
-    were_here = receivers(city.history, past, city.now)
-    left = sorted(were_here - now_here)
+async def what_was_said_here(stage: Stage) -> Story:
+    """The past: a newcomer asks for it, and it comes first."""
+    east, north = PLACES["the market"]
+    here, now = on_the_wire(point_at(east, north)), LiveClock().now()
+    metres = {
+        flight.id: math.hypot(flight.east - east, flight.north - north) for flight in stage.witness.flights.values()
+    }
+    async with stage.client() as you:
+        await you.update(lat=here.lat, lon=here.lon)
+        async with you.subscribe(TOPIC, within=RADIUS, since="-10m", batch=20) as heard:
+            await you.publish(TOPIC, id="just now")
+            ids = [event.id for event in await _until("just now", heard)]
+    got = set(ids)
+    certain = {event for event, away in metres.items() if away <= RADIUS - BORDER}
+    possible = {event for event, away in metres.items() if away <= RADIUS + BORDER}
+    farther = min((event for event in metres if event not in possible), key=metres.__getitem__, default="")
+    places = [(stage.witness.flights[event].east, stage.witness.flights[event].north) for event in got & set(metres)]
     return Story(
-        title="To whoever was here in the last ten minutes",
-        said=("reach: 150 m around the square", "overlaps(time, '-10m', 'now')"),
-        answer=(f"{len(now_here):,} are here now,", f"{len(were_here):,} are or were here"),
-        explanation=explain(city.history, past, left[0] if left else city.ids[0], city.now),
-        holds=now_here <= were_here == _seen_within(city, past, reach),
-        around=(0.0, 0.0, HALF_HEIGHT),
-        receivers=were_here,
-        circles=((0.0, 0.0, 150.0),),
+        title="What was said here in the last ten minutes?",
+        said=("you come to the market and subscribe", f"to {TOPIC} within 150 m", "since -10m, in batches of 20"),
+        answer=(f"{len(ids)} of {len(metres)} stored events come first,", "then what is said just now"),
+        explanation=_past_explained(stage, farther, here, now),
+        holds=certain <= got <= possible and len(ids) == len(got),
+        around=(east, north, 320.0),
+        bright=tuple(places),
+        circles=((east, north, RADIUS),),
+        marks=((east, north, YOU),),
     )
 
 
-def _seen_within(city: City, event: Event, reach: Circle) -> frozenset[str]:
-    """Counted another way: some position that counted during the interval lies within reach."""
-    assert event.when is not None
-    start = event.when.a or 0
-    seen = set()
-    for client in city.history.clients():
-        track = city.history.client(client).position
-        times = {start, *(at for at in track.changes() if start < at <= city.now)}
-        if any(position is not None and reach.covers(position) for position in map(track.at, times)):
-            seen.add(client)
-    return frozenset(seen)
+def _past_explained(stage: Stage, event: str, here: Point, now: int) -> Explanation:
+    """Why the nearest event that did not come does not."""
+    history = History()
+    history.moved(YOU, now, here)
+    history.subscribed(YOU, now, Subscription(TOPIC, area=Circle(RADIUS), frame=TimeFrame.parse("-10m", now=now)))
+    flight = stage.witness.flights.get(event)
+    place = here if flight is None else point_at(flight.east, flight.north)
+    return explain(history, Event(event or "none", TOPIC, now - 1, place=place), YOU, now)
 
 
-def _square(east: float, north: float, half: float) -> Box:
-    middle, corner = point_at(east, north), point_at(east + half, north + half)
-    lat, lon = half / METRES_PER_DEGREE, corner.lon - middle.lon
-    corners = middle.lon - lon, middle.lat - lat, middle.lon + lon, middle.lat + lat
-    return Box(*(round(degrees, 4) for degrees in corners))
+def _everybody(stage: Stage) -> History:
+    """All that the broker was told of the people who are here."""
+    history, now = History(), LiveClock().now()
+    for person in stage.crowd.people:
+        name = str(person.number)
+        history.moved(name, now, on_the_wire(point_at(*stage.witness.place_of(person.number))))
+        history.registered(name, now, "default", person.context)
+        history.subscribed(name, now, Subscription(INTEREST, area=Circle(RADIUS), no_local=True))
+    return history
+
+
+async def _until(last: str, events: Events) -> list[Event]:
+    """What comes before the event of that id."""
+    seen = []
+    while (event := await events.next(_PATIENCE)).id != last:
+        seen.append(event)
+    return seen
+
+
+async def _all_have(stage: Stage, event: str) -> None:
+    waited = 0.0
+    while len(stage.witness.others.get(event, ())) < len(stage.crowd.people):
+        if waited > _PATIENCE:
+            raise TimedOut(f"not everybody in the city has got the event {event!r} within {_PATIENCE:.0f} s")
+        await asyncio.sleep(0.05)
+        waited += 0.05
 
 
 def reason(explanation: Explanation) -> str:

@@ -2,114 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from nearcast.cli.demo.broker import LADDER
 from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, KINDS, PLACES, SIREN, City
+from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, KINDS, PLACES, City
+from nearcast.cli.demo.meter import Moment
+from nearcast.cli.demo.play import Play, short
 from nearcast.cli.demo.stories import Story
-from nearcast.cli.demo.tally import Tally
-from nearcast.model.area import Circle
+from nearcast.cli.demo.witness import RADIUS, Flight
 from nearcast.model.explanation import Explanation
-from nearcast.model.time import to_text
 
-STYLES: Final = ("green", "cyan", "yellow", "magenta")
+STYLES: Final = ("green", "cyan", "blue", "magenta")
 """Of walkers, cyclists, cars and buses."""
-AMBULANCE: Final = "bold red"
-_SIDE: Final = 26
-_LOG: Final = 4
+
+_PLURALS: Final = ("on foot", "bikes", "cars", "buses")
+SCHEME_STYLES: Final = dict(zip(LADDER, ("bright_cyan", "bright_yellow", "bright_magenta"), strict=True))
+_BARS: Final = " ▁▂▃▄▅▆▇█"
+_SIDE: Final = 27
+_AROUND: Final = 6
+"""Lines above and beneath the map."""
+
+_NEWS: Final = 3
+_CIRCLES: Final = 4
+"""Of so many events the area is drawn in which they are heard."""
+
+_FRESH: Final = 1.0
+"""Seconds for which an event is drawn."""
 
 
 class CityView:
     """The living city, as large as the terminal allows."""
 
-    def __init__(self, city: City, tally: Tally) -> None:
-        self.city, self.tally = city, tally
+    def __init__(self, play: Play) -> None:
+        self.play: Final = play
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        height = options.height or console.height
-        columns, rows = max(20, options.max_width - _SIDE - 2), max(6, height - _LOG - 3)
+        width, height = options.max_width, options.height or console.height
+        columns, rows = max(20, width - _SIDE - 1), max(6, height - _AROUND)
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=columns, no_wrap=True)
         grid.add_column(width=_SIDE, no_wrap=True)
-        grid.add_row(Group(*self._map(columns, rows)), Group(*self._counters()))
-        yield Text.assemble(("nearcast ", "bold"), "a city centre at work", ("   Ctrl-C ends it", "dim"), no_wrap=True)
+        side = list(self._figures())[:rows]
+        grid.add_row(Group(*self._map(columns, rows)), Group(*side))
+        yield _line(
+            ("nearcast", "bold"),
+            ": a city on MQTT   ",
+            ("*", "bold black on yellow"),
+            " somebody talks, ",
+            ("white dots", "bold bright_white"),
+            " hear it",
+            ("   Ctrl-C ends it", "dim"),
+        )
         yield grid
-        yield Text("the last events", style="dim")
-        yield from self._log(options.max_width)
+        yield from self._strip(width)
+        yield from self._news()
 
     def _map(self, columns: int, rows: int) -> list[Text]:
-        city = self.city
+        city = self.play.city
         canvas = Canvas(columns, rows, -HALF_WIDTH, -HALF_HEIGHT, HALF_WIDTH, HALF_HEIGHT)
         for kind, style in enumerate(STYLES):
-            those = city.kind == kind
+            those = city.present & (city.kind == kind)
             canvas.dots(city.east[those], city.north[those], style)
-        told = _numbers(self.tally.told)
-        canvas.dots(city.east[told], city.north[told], AMBULANCE)
-        assert isinstance(SIREN.area, Circle)
-        canvas.circle(*city.ambulance, SIREN.area.radius, "red")
+        fresh = list(self._fresh())
+        for flight in fresh[:_CIRCLES]:
+            canvas.circle(flight.east, flight.north, RADIUS, "yellow")
+        for flight in fresh:
+            got = np.array(sorted(flight.arrived), np.int64)
+            canvas.dots(city.east[got], city.north[got], "bold bright_white")
+            canvas.dots([flight.east], [flight.north], "bold yellow")
         for name, (east, north) in PLACES.items():
             canvas.text(east, north, name.removeprefix("the "), "bold white on grey23")
-        canvas.text(*city.ambulance, "✚", "bold white on red")
+        for flight in fresh[:_CIRCLES]:
+            canvas.text(flight.east, flight.north, "*", "bold black on yellow")
         return canvas.lines()
 
-    def _counters(self) -> list[Text]:
-        city, tally = self.city, self.tally
-        lines = [Text(to_text(city.now).replace("T", " "), "bold")]
-        for kind, style in zip(KINDS, STYLES, strict=True):
-            count = int((city.kind == KINDS.index(kind)).sum())
-            lines.append(Text.assemble(("● ", style), f"{count:,} {kind.name}{'es' if kind.name == 'bus' else 's'}"))
-        lines.append(Text.assemble(("● ", AMBULANCE), f"{len(tally.told)} warned by siren"))
-        per_second = tally.events / tally.matching_seconds if tally.matching_seconds else 0.0
-        verdict = "green" if tally.equal == tally.checked else "bold red"
-        lines += [
-            Text(),
-            Text(f"{tally.events:,} events"),
-            Text(f"{tally.deliveries:,} deliveries"),
-            Text(f"{tally.microseconds_per_event:,.0f} µs to match one"),
-            Text(f"({per_second:,.0f} events/s)"),
-            Text(f"{tally.equal:,} of {tally.checked:,} checked", verdict),
-            Text("equal the definition", verdict),
-        ]
-        return lines
+    def _fresh(self) -> Iterator[Flight]:
+        """The events of the last second."""
+        since = time.monotonic() - _FRESH
+        for flight in reversed(self.play.witness.flights.values()):
+            if flight.began < since:
+                return
+            yield flight
 
-    def _log(self, width: int) -> list[Text]:
-        lines = []
-        for event, count in list(self.tally.latest)[-_LOG:]:
-            said = " ".join(f"{name}={value}" for name, value in event.attributes.items())
-            bounds = f" reach {event.reach.radius:.0f} m" if isinstance(event.reach, Circle) else ""
-            line = Text.assemble(
-                (f"{event.topic:<18}", "cyan"), f"{said:<24}{bounds:<13}", (f"→ {count} receivers", "bold")
-            )
-            line.truncate(width)
-            lines.append(line)
-        return lines
+    def _figures(self) -> Iterator[Text]:
+        meter, city = self.play.meter, self.play.city
+        lately, status, seen = meter.lately, meter.status, self.play.witness.statistics()
+        connected = len(self.play.crowd.people)
+        yield _line((f"{connected} people", "bold"), f" connected, {meter.seconds:.0f} s")
+        counts = [int((city.present & (city.kind == number)).sum()) for number in range(len(KINDS))]
+        for first in (0, 2):
+            yield _line(*((f"● {counts[i]} {_PLURALS[i]} ", STYLES[i]) for i in (first, first + 1)))
+        yield Text()
+        yield _line((meter.scheme or "-", f"bold {SCHEME_STYLES.get(meter.scheme, 'white')}"), " filters")
+        if status is not None:
+            followed = f"{status.following - status.waiting} of {status.following} follow it"
+            yield Text(followed, "dim" if not status.waiting else "yellow")
+        yield Text("per second", "dim")
+        yield _figure("published", f"{lately.per_second(lately.published):,.1f}")
+        yield _figure("delivered", f"{lately.per_second(lately.delivered):,.0f}")
+        yield _figure("dropped, last check", f"{lately.per_second(lately.dropped):,.0f}")
+        yield _figure("context messages", f"{lately.per_second(lately.context_messages):,.0f}")
+        yield _figure("to people", f"{lately.per_second(lately.bytes_to) / 1e3:,.1f} kB")
+        yield _figure("from people", f"{lately.per_second(lately.bytes_from) / 1e3:,.1f} kB")
+        yield Text()
+        wrong = seen.lost + seen.doubled + seen.strays
+        yield Text(f"{seen.lost} lost, {seen.doubled} doubled", "bold red" if wrong else "bold green")
+        yield Text(f"of {seen.certain:,} surely due", "dim")
+        yield _figure("precision", f"{lately.precision:.2f}")
+        yield _figure("bytes per delivery", f"{lately.bytes_per_delivery:,.0f}")
+
+    def _strip(self, width: int) -> Iterator[Text]:
+        """How many people there were, in the colour of the scheme that ran; beneath, when it changed."""
+        bars = Text(no_wrap=True)
+        for moment in _stretched(self.play.meter.moments, width, self.play.length):
+            height = min(len(_BARS) - 1, round(moment.people / self.play.people * (len(_BARS) - 1)))
+            bars.append(_BARS[max(1, height)], SCHEME_STYLES.get(moment.scheme, "white"))
+        yield bars
+        changes = [(short(LADDER[0]), SCHEME_STYLES[LADDER[0]])]
+        for change in self.play.meter.changes:
+            style = SCHEME_STYLES.get(change.after, "white")
+            changes += [(f" {change.at:.0f}s→ ", "dim"), (short(change.after), style)]
+        yield _line(("transitions ", "dim"), *changes)
+
+    def _news(self) -> Iterator[Text]:
+        newest = list(self.play.news)[-_NEWS:]
+        for number, line in enumerate(newest, 1):
+            yield _line((line, "bold" if number == len(newest) else "dim"))
 
 
 def story_panel(number: int, story: Story, city: City, width: int) -> Group:
     """What was said and who receives it beside a map; beneath, the explanation."""
     columns = min(40, width // 2 - 4)
     canvas = Canvas(columns, 10, *_extent(story.around, columns))
-    hearing = _numbers(sorted(story.receivers))
-    canvas.dots(city.east, city.north, "grey42")
-    canvas.dots(city.east[hearing], city.north[hearing], "bold green")
+    canvas.dots(city.east[city.present], city.north[city.present], "grey42")
+    if story.bright:
+        east, north = np.array(story.bright).T
+        canvas.dots(east, north, "bold green")
     for circle in story.circles:
         canvas.circle(*circle, "cyan")
     for east, north, mark in story.marks:
         canvas.text(east, north, mark, "bold white on blue")
     words = [Text(line, "cyan") for line in story.said]
     words += [Text(), *(Text(line, "bold") for line in story.answer)]
-    words += [
-        Text(),
-        Text("as counted by hand" if story.holds else "NOT as counted by hand", "green" if story.holds else "bold red"),
-    ]
+    verdict = ("as defined", "green") if story.holds else ("NOT as defined", "bold red")
+    words += [Text(), Text(*verdict)]
     grid = Table.grid(padding=(0, 2))
     grid.add_column(width=columns, no_wrap=True)
     grid.add_column()
@@ -121,15 +167,14 @@ def story_panel(number: int, story: Story, city: City, width: int) -> Group:
 def _explained(explanation: Explanation, depth: int = 0) -> list[Text]:
     """What decides is unfolded; of the rest a failure shows one line each, and a success nothing."""
     style = "green" if explanation.holds else "red"
-    line = Text.assemble(
-        "  " * depth,
-        ("✓ " if explanation.holds else "✗ ", style),
-        (explanation.term, "bold"),
-        f": {explanation.detail}" if explanation.detail else "",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
-    lines = [line]
+    lines = [
+        _line(
+            "  " * depth,
+            ("✓ " if explanation.holds else "✗ ", style),
+            (explanation.term, "bold"),
+            f": {explanation.detail}" if explanation.detail else "",
+        )
+    ]
     for part in explanation.parts:
         if part.holds == explanation.holds:
             lines += _explained(part, depth + 1)
@@ -138,9 +183,22 @@ def _explained(explanation: Explanation, depth: int = 0) -> list[Text]:
     return lines
 
 
-def _numbers(ids: Sequence[str]) -> NDArray[np.int64]:
-    """Of an id such as ``car-12``, the 12."""
-    return np.array([int(name.rpartition("-")[2]) for name in ids if "-" in name], np.int64)
+def _line(*parts: str | tuple[str, str]) -> Text:
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+def _figure(name: str, value: str) -> Text:
+    return Text.assemble(f"{name:<{_SIDE - 8}}", (f"{value:>8}", "bold"), no_wrap=True)
+
+
+def _stretched(moments: list[Moment], width: int, seconds: float) -> Iterator[Moment]:
+    """One for each column that is over, if so many seconds fill all of them."""
+    if not moments:
+        return
+    newest = moments[-1].at
+    times, column = [moment.at for moment in moments], max(seconds, newest) / width
+    for number in range(int(newest / column)):
+        yield moments[max(0, bisect_right(times, (number + 1) * column) - 1)]
 
 
 def _extent(around: tuple[float, float, float], columns: int) -> tuple[float, float, float, float]:

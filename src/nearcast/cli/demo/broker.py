@@ -1,0 +1,218 @@
+"""The broker of the demo: ``nearcast serve`` in a process and a folder of its own, both gone when the demo ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Final, Self
+
+from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, point_at
+from nearcast.dissemination.broker_state import square_kilometres
+from nearcast.errors import SetupError
+from nearcast.filtering.tessellation import GeoBox
+
+LADDER: Final = ("EGRID(factor=12)", "EGRID(factor=24)", "RADIAL")
+"""Filter schemes, for few people to many.
+
+Where few people talk little, it is cheap to know only the cell that each is in, and to send a few copies too many: 75 people
+in the quiet city take 3 kB/s in the first scheme and 7 kB/s in the last.  In a crowd every copy too many costs more than
+knowing where people are: 300 on market day take 370 kB/s and 150 kB/s.  (What a transition costs is earned back in minutes,
+which a demo does not have.)  GRID has no place here: it tells people of their own cell alone,
+and so misses what is near beyond its border.
+"""
+BY_HAND: Final = LADDER[-1]
+"""What is asked for before the stories: who is within reach of a sender is known as exactly as the scheme tells positions."""
+
+_SCHEMES: Final = ('{ kind = "EGRID", factor = 12 }', '{ kind = "EGRID", factor = 24 }', '{ kind = "RADIAL" }')
+_STEPS: Final = ((0.4, 0.35), (0.6, 0.5))
+"""Of each scheme but the first: from which share of all people on, and back at which."""
+
+_RULE: Final = """
+[[schemes.rule]]
+when = "subscribers per square kilometre"
+above = {above}
+back_at = {back_at}
+dwell = "1s"
+scheme = {scheme}
+"""
+_SETTINGS: Final = """
+[listen]
+port = "any"
+http_port = "any"
+[log]
+level = "warning"
+[limits]
+connections_per_address = {connections}
+[schemes]
+start = {start}
+territory = {{ south = {south}, west = {west}, north = {north}, east = {east} }}
+"""
+_PROGRAM: Final = "import sys; from nearcast.cli import main; sys.exit(main())"
+_PATIENCE: Final = 120.0
+"""Seconds for the start; a fresh machine compiles for a while."""
+
+_MARGIN: Final = 300.0
+"""Metres around the city that belong to the territory: areas of interest reach beyond its border."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """What the broker says of itself."""
+
+    scheme: str
+    following: int
+    """People who are in that scheme."""
+
+    waiting: int
+    """People who have not confirmed the last transition yet."""
+
+    transitions: int
+    bytes_in: int
+    bytes_out: int
+
+
+def territory() -> GeoBox:
+    south_west = point_at(-HALF_WIDTH - _MARGIN, -HALF_HEIGHT - _MARGIN)
+    north_east = point_at(HALF_WIDTH + _MARGIN, HALF_HEIGHT + _MARGIN)
+    return GeoBox(south_west.lat, south_west.lon, north_east.lat, north_east.lon)
+
+
+def settings(people: int) -> str:
+    """The settings file for so many people at the most."""
+    box = territory()
+    ground = {"south": box.south, "west": box.west, "north": box.north, "east": box.east}
+    density = people / square_kilometres(box)
+    rules = [
+        _RULE.format(above=above * density, back_at=back_at * density, scheme=scheme)
+        for (above, back_at), scheme in zip(_STEPS, _SCHEMES[1:], strict=True)
+    ]
+    return _SETTINGS.format(connections=people + 1_000, start=_SCHEMES[0], **ground) + "".join(rules)
+
+
+class DemoBroker:
+    """To be used with ``async with``."""
+
+    def __init__(self, people: int) -> None:
+        self._people: Final = people
+        self._folder: TemporaryDirectory[str]
+        self._process: asyncio.subprocess.Process
+        self._log: Final[deque[str]] = deque(maxlen=20)
+        self._ports: Final[dict[str, int]] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._http: HTTPConnection
+        self._asking: Final = asyncio.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self._ports['mqtt']}"
+
+    async def __aenter__(self) -> Self:
+        self._folder = TemporaryDirectory(prefix="nearcast-demo-")
+        folder = Path(self._folder.name)
+        (folder / "settings.toml").write_text(settings(self._people), encoding="utf-8")
+        try:
+            # A session of its own: Ctrl-C is for the demo, which then ends the broker in good order.
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", _PROGRAM, "serve"),
+                *("--config", str(folder / "settings.toml"), "--data", str(folder / "data")),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        try:
+            await self._await_ready()
+        except BaseException:
+            await self._end()
+            raise
+        self._http = HTTPConnection("127.0.0.1", self._ports["http"], timeout=30)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+        await self._end()
+
+    async def status(self) -> BrokerStatus:
+        answer = await self._ask("GET", "/status")
+        schemes = answer["filter_schemes"]
+        return BrokerStatus(
+            scheme=schemes["scheme"],
+            following=schemes["groups"].get(schemes["scheme"], 0),
+            waiting=schemes["waiting"],
+            transitions=schemes["transitions"],
+            bytes_in=answer["bytes_in"],
+            bytes_out=answer["bytes_out"],
+        )
+
+    async def transition(self, scheme: str) -> None:
+        """As ``nearcast transition`` does."""
+        await self._ask("POST", "/transitions", json.dumps({"scheme": scheme}))
+
+    async def _ask(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:
+        async with self._asking:  # one connection, one question at a time
+            return await asyncio.to_thread(self._asked, method, path, body)
+
+    def _asked(self, method: str, path: str, body: str | None) -> dict[str, Any]:
+        try:
+            self._http.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+            answer: dict[str, Any] = json.load(self._http.getresponse())
+        except (OSError, HTTPException, ValueError) as error:
+            self._http.close()
+            raise SetupError(f"the demo's broker does not answer any more: {error}{self._last_words()}") from None
+        return answer
+
+    async def _await_ready(self) -> None:
+        ready = asyncio.Event()
+        self._reading = asyncio.create_task(self._read(ready))
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await ready.wait()
+        except TimeoutError:
+            raise SetupError(f"the demo's broker was not ready within {_PATIENCE:.0f} s{self._last_words()}") from None
+        if "http" not in self._ports or "mqtt" not in self._ports:
+            raise SetupError(f"the demo's broker did not start{self._last_words()}")
+
+    async def _read(self, ready: asyncio.Event) -> None:
+        assert self._process.stderr is not None
+        async for raw in self._process.stderr:
+            line = raw.decode(errors="replace").rstrip()
+            self._log.append(line)
+            found = re.fullmatch(r"(\w+) on .*:(\d+)", line)
+            if found:
+                self._ports[found[1]] = int(found[2])
+            if line == "ready":
+                ready.set()
+        ready.set()  # it has ended
+
+    def _last_words(self) -> str:
+        return f": {self._log[-1]}" if self._log else ""
+
+    async def _end(self) -> None:
+        try:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(10):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+        finally:
+            if self._reading is not None:
+                self._reading.cancel()
+            self._folder.cleanup()
