@@ -488,6 +488,10 @@ class Conversation(Listener):
         self._leave(politely=False)
         self._connection.abort()
 
+    def abandon(self) -> None:
+        """At the end of everything: what it did not take by now it will not get."""
+        self._connection.abort()
+
     def _leave(self, *, politely: bool, expiry: int | None = None) -> None:
         session, self.session = self.session, None
         if session is not None:

@@ -42,6 +42,8 @@ from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.ports import Clock
 
 log: Final = logging.getLogger("nearcast.broker")
+LOOK_BACK: Final = 10_000
+"""Records read at the start even if nobody is owed them: whose acknowledgement was lost in the fall may send them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,12 @@ class Broker:
         self.publishing: Final = Publishing(
             self.journal, self.router, self.presence, self.retained, now, settings.journal.keep
         )
-        self.wills: Final = Wills(self.sessions, self.publishing, now)
+        quotas = Quotas(settings.limits)
+        self.wills: Final = Wills(self.sessions, self.publishing, quotas, now)
         self.chronology: Final = Chronology(
             self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later
         )
         self.publishing.moments = self.chronology.moments
-        quotas = Quotas(settings.limits)
         self.subscribing: Final = Subscribing(
             self.journal,
             self.sessions,
@@ -174,6 +176,8 @@ class Broker:
     def load(self) -> None:
         """Take up what an earlier life of this broker left."""
         subscriptions = self.sessions.load()
+        for session in self.sessions:
+            session.rights = self.access.absent(self.sessions.users.get(session.client), session.client)
         self.retained.load()
         self.presence.load(self.sessions.all)
         self.scheming.load()
@@ -191,7 +195,7 @@ class Broker:
         """Who was owed what: it stands beside each event in the journal."""
         by_identity = {session.identity: session for session in self.sessions if session.durable}
         found: dict[str, list[Outgoing]] = {session.client: [] for session in by_identity.values()}
-        first = max(self.sessions.oldest_unconfirmed(), self.journal.oldest)
+        first = max(min(self.sessions.oldest_unconfirmed(), self.journal.head - LOOK_BACK), self.journal.oldest)
         with contextlib.suppress(OffsetTrimmed):
             for chunk in self.journal.read(first, kinds=(EventEntry, DeliveryEntry)):
                 for offset, record in chunk:

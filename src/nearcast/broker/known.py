@@ -52,6 +52,8 @@ class Known:
                 self.position, self.present = Point(lat, lon), True
             case ReportEntry():
                 self.position = None
+            case ContextEntry(name=name, attributes=None) if name == IMPLICIT_CONTEXT:  # its session is over
+                self.position, self.contexts, self.present = None, {}, False
             case ContextEntry(attributes=None):
                 self.contexts.pop(record.name, None)
             case ContextEntry():

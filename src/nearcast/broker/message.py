@@ -11,6 +11,9 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.stream import encode
 
 _ANY_PACKET_ID: Final = 1
+_MOST_FORMS: Final = 8
+"""Beyond that, all are made anew: a retained message may be asked for in as many forms as there are numbers."""
+
 DUPLICATE: Final = 0x08
 QUALITIES: Final = (QoS.AT_MOST_ONCE, QoS.AT_LEAST_ONCE, QoS.EXACTLY_ONCE)
 
@@ -52,6 +55,8 @@ class Message:
         key = (version, near, qos, retain, identifiers, left)
         parts = self._encoded.get(key)
         if parts is None:
+            if len(self._encoded) >= _MOST_FORMS:
+                self._encoded.clear()
             parts = self._encoded[key] = self._cut(version, near, qos, retain, identifiers, left)
         return parts
 

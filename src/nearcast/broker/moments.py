@@ -86,6 +86,9 @@ class Pending:
     backlog: list[tuple[str, Instant, Known]] | None = field(default_factory=list)
     """What changed while the past is being judged."""
 
+    looks: dict[str, Instant] = field(default_factory=dict)
+    """When each client is looked at next: one look for all its reports until then, since that one finds when the next is due."""
+
     withdrawn: bool = False
 
     @property
@@ -114,8 +117,8 @@ class Moments(publishing.Moments):
     _clients: dict[str, str] = field(default_factory=dict)
     """By their identities."""
 
-    _due: list[tuple[Instant, str, str | None]] = field(default_factory=list)
-    """When to look again at which event, because of which client (none: because it ends)."""
+    _due: list[tuple[Instant, str, str]] = field(default_factory=list)
+    """When to look again at which event, because of which client (an empty name: because it ends)."""
 
     _armed: Instant | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -223,8 +226,7 @@ class Moments(publishing.Moments):
             self._known.pop(client, None)
             self._clients.pop(self.sessions.identities.of(client), None)
         else:
-            position, contexts = self.presence.position(client), self.presence.contexts(client)
-            known = self._known[client] = Known(position, dict(contexts), present=True)
+            known = self._known[client] = self.presence.known(client).copy()
             self._clients[session.identity] = client
         if not self._pending:
             return
@@ -252,21 +254,27 @@ class Moments(publishing.Moments):
     # Time
 
     def _look_again(self, at: Instant, pending: Pending, client: str | None) -> None:
-        heapq.heappush(self._due, (at, pending.key, client))
+        if client is not None:
+            if pending.looks.get(client, at + 1) <= at:
+                return
+            pending.looks[client] = at
+        heapq.heappush(self._due, (at, pending.key, client or ""))
 
     def tick(self) -> None:
         """See to what the passing of time decides."""
         now = self.now()
         self._armed = None
         while self._due and self._due[0][0] <= now:
-            _, key, client = heapq.heappop(self._due)
+            at, key, client = heapq.heappop(self._due)
             pending = self._pending.get(key)
             if pending is None or pending.backlog is not None:
                 continue
-            if client is None:
+            if not client:
                 if pending.ends is not None and pending.ends < now:
                     self._end(pending)
                 continue
+            if pending.looks.get(client) == at:
+                del pending.looks[client]
             decided = pending.validities.passed(client, now)
             if decided.next is not None:
                 self._look_again(decided.next, pending, client)
@@ -375,6 +383,8 @@ class Moments(publishing.Moments):
             del self._pending[pending.key]
             self._index.remove(pending.key)
             self._publishers[pending.entry.publisher] -= 1
+            if not self._publishers[pending.entry.publisher]:
+                del self._publishers[pending.entry.publisher]
 
     def _end(self, pending: Pending) -> None:
         self._forget(pending)

@@ -8,12 +8,14 @@ from typing import Final
 
 import msgspec
 
+from nearcast.broker.known import Known
 from nearcast.broker.session import Session
 from nearcast.journal import ContextEntry, Journal, Put, ReportEntry, Then
 from nearcast.matching import Matcher
 from nearcast.model.delivery import addressed_by
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
+from nearcast.model.history import IMPLICIT_CONTEXT
 from nearcast.model.time import Instant
 from nearcast.model.values import Value
 from nearcast.mqtt.positions import ContextReport, context_in, context_payload
@@ -84,9 +86,14 @@ class Presence:
         present = self._present.get(client)
         return {} if present is None else present.contexts
 
+    def known(self, client: str) -> Known:
+        """All that is known of a client that has a session, as ``delivery`` asks for it."""
+        present = self._present.get(client)
+        return Known(present=True) if present is None else Known(present.position, present.contexts, present=True)
+
     def addressed(self, client: str, event: Event) -> bool:
         """Whether one of its contexts is what the event asks for."""
-        return addressed_by(event, self.contexts(client).values())
+        return addressed_by(event, (context for _, context in self.known(client).seen()))
 
     # What clients report
 
@@ -128,13 +135,12 @@ class Presence:
     def forget(self, session: Session) -> list[Put]:
         """Its session is over: the contexts are deregistered with it (product.md)."""
         self._dirty.pop(session.client, None)
-        present = self._present.pop(session.client, None)
-        if present is None:
-            return []
+        present = self._present.pop(session.client, None) or Present()
         at = self.now()
-        entries = [ContextEntry(at, session.identity, name, None) for name in present.contexts]
+        # The last one says that nothing is known any more, not even that it is there.
+        entries = [ContextEntry(at, session.identity, name, None) for name in (*present.contexts, IMPLICIT_CONTEXT)]
         gone = [ReportEntry(at, session.identity, None, None)] if present.position is not None else []
-        self.journal.write([*entries, *gone])
+        self.journal.write([*gone, *entries])
         self.watch(session.client, at)
         return [Put(PRESENCE, session.client, None)]
 
@@ -169,6 +175,7 @@ class Presence:
         """After a restart: as it was last reported."""
         for client, data in self.journal.load(PRESENCE).items():
             if client not in sessions:
+                self.journal.write(puts=(Put(PRESENCE, client, None),))
                 continue
             row = msgspec.msgpack.decode(data, type=PresenceRow)
             present = self._present[client] = Present(accepts=row.accepts)

@@ -6,7 +6,7 @@ anchors it).  An absolute one, or one with ``at``, is stationary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -62,17 +62,14 @@ class Proximities:
         topics, session.announced = list(session.announced), {}
         return [Put(PROXIMITIES, _key(session, topic), None) for topic in topics]
 
-    def rows(self, session: Session) -> Iterable[Put]:
-        """All that it announced, for a session that becomes durable only now."""
-        for topic, area in session.announced.items():
-            yield Put(PROXIMITIES, _key(session, topic), area_text(area).encode())
-
     def load(self, sessions: Mapping[str, Session]) -> None:
         """After a restart."""
         for key, data in self.journal.load(PROXIMITIES).items():
             client, _, topic = key.partition("\0")
             session = sessions.get(client)
-            if session is not None:
+            if session is None:
+                self.journal.write(puts=(Put(PROXIMITIES, key, None),))
+            else:
                 session.announced[topic] = area_in(data.decode())
                 self._producers[client] = session
 

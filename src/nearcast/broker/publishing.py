@@ -185,7 +185,9 @@ class Publishing:
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self._chosen(route, publisher)
+        before = self.retained.messages.get(event.topic)
         more = [self.retained.set(message)] if message.retain else []
+        kept = self.retained.messages.get(event.topic)
         if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
             if more:
                 self.journal.write(puts=more)
@@ -206,6 +208,8 @@ class Publishing:
                 for target in lasting:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
+                if message.retain:
+                    self.retained.put_back(event.topic, kept, before)
                 acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
                 return
             self._deliver(copies, message)
@@ -256,10 +260,11 @@ class Publishing:
         self._delivered += len(targets)
         last: tuple[int, bool, tuple[int, ...], bool] | None = None
         data = b""
-        for target in targets:
-            session = target.session
-            if not session.alive:
+        for chosen in targets:
+            target = chosen if chosen.session.alive else self.router.instead_of(chosen)
+            if target is None:
                 continue
+            session = target.session
             quality = qos if qos < target.qos else target.qos
             kept = retain and target.retain_as_published
             if session.catching_up is not None and session.catching_up.hold_back(
@@ -305,6 +310,8 @@ class Publishing:
     def remember(self, publisher: str, event: str) -> None:
         """After a restart: this event is there already."""
         self._recent[publisher, event] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
 
 
 def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:

@@ -75,9 +75,9 @@ class Reception:
         session.expiry = self._expiry(packet.session_expiry_interval)
         session.window = packet.receive_max
         session.largest = packet.max_packet_size
-        session.speaks_schemes = (names.SCHEMES, "1") in packet.user_properties
+        silenced = self._speaks(session, schemes=(names.SCHEMES, "1") in packet.user_properties)
         session.ended = None
-        session.may_receive = principal.may_receive
+        session.rights = principal
         self._withdraw(session, principal)
         self.wills.made(session, packet.will)
         self.conversations[client] = here
@@ -90,7 +90,16 @@ class Reception:
         # One that does not last any more leaves nothing behind that a later one of this name could take for its own.
         ends = lasted and not session.durable
         puts = self.sessions.rows_gone(session) if ends else [self.sessions.row(session)]
-        self.journal.write((entry,), puts, written)
+        self.journal.write((entry,), [*puts, *silenced], written)
+
+    def _speaks(self, session: Session, *, schemes: bool) -> list[Put]:
+        """Another program may come back to the session: its areas then are in other hands."""
+        spoke, session.speaks_schemes = session.speaks_schemes, schemes
+        if spoke == schemes:
+            return []
+        for held in list(session.held.values()):
+            self.router.subscribe(session, held)
+        return self.scheming.silenced(session) if spoke else []
 
     def _withdraw(self, session: Session, principal: Principal) -> None:
         """Rules may have changed since, and so may who uses the session."""

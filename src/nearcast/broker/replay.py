@@ -120,6 +120,9 @@ class Replay:
     live: bool = False
     """Everything that was stored has been given out."""
 
+    stored: bool = False
+    """There is a row of it on disk, or on its way there."""
+
     is_waiting: bool = False
     """For the client to ask for more."""
 
@@ -394,6 +397,8 @@ class Replays:
 
     def _put(self, session: Session, held: Held, replay: Replay | None) -> Put:
         value = None if replay is None else msgspec.msgpack.encode(replay.row())
+        if replay is not None:
+            replay.stored = True
         return Put(REPLAYS, _key(session, held), value)
 
     def _forget(self, replay: Replay) -> None:
@@ -407,7 +412,7 @@ class Replays:
             del self._replays[session.client]
             session.catching_up = None
         self._unsaved.pop(_key(session, held), None)
-        if session.durable:
+        if replay.stored:  # whether or not the session still lasts
             self.journal.write(puts=[self._put(session, held, None)])
 
     def _find(self, session: Session, held_id: str) -> Replay | None:
@@ -440,6 +445,7 @@ class Replays:
             inquiry = Inquiry(session.identity, held.subscription, row.at, position, row.boundary)
             allowed = max(row.allowed, row.given)
             replay = self._replay(session, held, inquiry, row.batch, allowed, row.cursor, row.given)
+            replay.stored = True
             _hold_restored(replay)
             self.start(session, held)
         if orphans:

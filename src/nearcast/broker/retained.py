@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -56,10 +56,11 @@ class Retained:
 
     def set(self, message: Message) -> Put:
         """Keep it, or with an empty payload forget what there is; what is to be written for that."""
-        self._forget(message.topic)
+        self.forget(message.topic)
         if not message.payload:
             return Put(RETAINED, message.topic, None)
-        self._keep(message)
+        # A copy: who is given it later is not owed what stands at the offset that the message itself will get.
+        self._keep(replace(message, offset=None, _encoded={}))
         row = RetainedRow(
             message.payload,
             message.qos,
@@ -74,6 +75,13 @@ class Retained:
         )
         return Put(RETAINED, message.topic, msgspec.msgpack.encode(row))
 
+    def put_back(self, topic: str, kept: Message | None, before: Message | None) -> None:
+        """What was set could not be written: it is as before, unless something else was set since."""
+        if self.messages.get(topic) is kept:
+            self.forget(topic)
+            if before is not None:
+                self._keep(before)
+
     def matching(self, topic_filter: str) -> Iterator[Message]:
         """What is there and has not expired."""
         now = self.now()
@@ -86,18 +94,11 @@ class Retained:
             if message.expires is None or message.expires > now:
                 yield message
 
-    def forget_event(self, event: str) -> list[Put]:
-        """It was unpublished."""
-        topics = [topic for topic, message in self.messages.items() if message.event == event]
-        for topic in topics:
-            self._forget(topic)
-        return [Put(RETAINED, topic, None) for topic in topics]
-
     def expire(self) -> list[Put]:
         now = self.now()
         gone = [topic for topic, each in self.messages.items() if each.expires is not None and each.expires <= now]
         for topic in gone:
-            self._forget(topic)
+            self.forget(topic)
         return [Put(RETAINED, topic, None) for topic in gone]
 
     def load(self) -> None:
@@ -124,7 +125,8 @@ class Retained:
         self.messages[message.topic] = message
         self._size += len(message.payload)
 
-    def _forget(self, topic: str) -> None:
+    def forget(self, topic: str) -> None:
+        """In memory; what is to be written for that is the caller's business."""
         message = self.messages.pop(topic, None)
         if message is not None:
             self._size -= len(message.payload)

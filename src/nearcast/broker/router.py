@@ -78,7 +78,7 @@ class Schemes(Protocol):
     def receivers(self, event: Event, channel: str | None) -> list[str]: ...
     def subscribe(self, client: str, subscription: Subscription) -> None: ...
     def unsubscribe(self, client: str, subscription_id: str) -> None: ...
-    def position(self, client: str) -> Point | None: ...
+    def exact_position(self, client: str) -> Point | None: ...
 
 
 class Contexts(Protocol):
@@ -148,6 +148,8 @@ class Router:
                 self.matcher.remove_client(key)
         elif name in self._by_schemes.get(session.client, ()):
             self._by_schemes[session.client].discard(name)
+            if not self._by_schemes[session.client]:
+                del self._by_schemes[session.client]
             assert self.schemes is not None
             self.schemes.unsubscribe(session.client, name)
         else:
@@ -163,7 +165,6 @@ class Router:
         """The session is gone, with all that it held."""
         for held in list(session.held.values()):
             self.unsubscribe(session, held)
-        self._by_schemes.pop(session.client, None)
         if session.client in self.matcher:
             self.matcher.remove_client(session.client)
 
@@ -182,6 +183,15 @@ class Router:
             self._single[session.client] = Target.of(session, own)
         else:
             self._single.pop(session.client, None)
+
+    def instead_of(self, target: Target) -> Target | None:
+        """Whose turn it is if the member that was to get a message has left its group meanwhile."""
+        for held in target.held:
+            group = None if held.group is None else self._groups.get(_share_key(held))
+            chosen = None if group is None else group.choose()
+            if chosen is not None:
+                return Target.of(chosen[0], [chosen[1]])
+        return None
 
     # Events
 
@@ -241,7 +251,7 @@ class Router:
     def _relevant(self, client: str, event: Event) -> bool:
         """The sender's side, as far as it is known here; the receiver looks again where it is."""
         if event.reach is not None and self.schemes is not None:
-            position = self.schemes.position(client)
+            position = self.schemes.exact_position(client)
             if position is not None and not within_reach(event.reach, position):
                 return False
         return event.to is None or self.contexts.addressed(client, event)
@@ -257,5 +267,6 @@ def _changes_by_itself(subscription: Subscription, now: Instant) -> bool:
 
 
 def _share_key(held: Held) -> str:
-    # No client id holds a NUL.
-    return f"\0{held.group}\0{held.subscription.topic}\0{held.name}"
+    # No client id holds a NUL.  Members that want other things of the same topics are not of one group.
+    wanted = held.subscription
+    return f"\0{held.group}\0{wanted.topic}\0{held.name}\0{wanted.where}\0{wanted.area}"

@@ -35,6 +35,8 @@ from nearcast.transition.specification import MechanismSpec
 
 T = TypeVar("T")
 
+_EXACT: Final = frozenset({"RADIAL", "LPS"})
+
 NAME: Final = "broker"
 """Under which plans are made; the same in every life, so that clients recognise them."""
 
@@ -207,6 +209,10 @@ class LiveSchemes:
         """Where a client is, as far as its scheme tells."""
         schemes = self._broker.schemes
         return schemes.context_of(client).position if client in schemes else None
+
+    def exact_position(self, client: str) -> Point | None:
+        """The same where the scheme has every client report as it moves; others let positions grow old, and know cells."""
+        return self.position(client) if self.scheme_of(client).name in _EXACT else None
 
     # Transitions
 

@@ -62,6 +62,8 @@ class Scheming:
                     self.live.restore(client, state)
                 except InvalidRecord as error:  # of another version: the client will say anew where it stands
                     log.warning("%s", error)
+            else:
+                self._journal.write(puts=(Put(CLIENTS, client, None),))
 
     def stop(self) -> None:
         self.live.stop()
@@ -79,8 +81,10 @@ class Scheming:
             self.live.disconnected(session.client)
 
     def forgotten(self, session: Session) -> list[Put]:
-        if not session.speaks_schemes:
-            return []
+        return self.silenced(session) if session.speaks_schemes else []
+
+    def silenced(self, session: Session) -> list[Put]:
+        """It does not speak schemes any more, or is gone; what is to be written for that."""
         self.live.forget(session.client)
         return [Put(CLIENTS, session.client, None)]
 

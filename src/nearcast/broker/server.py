@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("nearcast.broker")
 BACKLOG: Final = 4_096
+GOODBYES: Final = 25
+"""Looks, a fiftieth of a second apart, whether all clients have gone."""
 
 
 class Server:
@@ -93,11 +95,22 @@ class Server:
         for server in self._servers:
             server.close()
         self.broker.close()
-        # What was said last goes out with the next turns of the loop.
-        await asyncio.sleep(0)
+        await self._see_off()
         for server in self._servers:
             await server.wait_closed()
         self._servers.clear()
+
+    async def _see_off(self) -> None:
+        """What was said last goes out; who does not take it is not waited for."""
+        conversations = self.broker.house.open
+        for _ in range(GOODBYES):
+            await asyncio.sleep(0)
+            if not conversations:
+                return
+            await asyncio.sleep(0.02)
+        for conversation in list(conversations):
+            conversation.abandon()
+        await asyncio.sleep(0)
 
 
 async def serve(settings: BrokerSettings, ready: Callable[[Server], None]) -> None:

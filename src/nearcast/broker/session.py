@@ -17,10 +17,12 @@ from typing import Final, Protocol
 
 from mqtt5 import PubRelPacket
 
+from nearcast.broker.confirmed import Confirmed
 from nearcast.broker.message import DUPLICATE, Message
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put
 from nearcast.model.area import Area
+from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
 
@@ -40,6 +42,16 @@ class Store(Protocol):
 
     def dirty(self, session: Session) -> None:
         """Its row is to be written again, some time soon."""
+
+
+class Rights(Protocol):
+    """What the client may do when it is not there to be asked who it is."""
+
+    def may_receive(self, topic: str) -> bool:
+        """Whether it may get events of that topic without a subscription, because they are addressed to it."""
+
+    def check_event(self, event: Event) -> None:
+        """``Denied`` if it may not publish the event: its will."""
 
 
 class Wire(Protocol):
@@ -151,8 +163,8 @@ class Session:
     """Seconds for which it outlives its connection."""
 
     speaks_schemes: bool = False
-    may_receive: Callable[[str], bool] = lambda _topic: True
-    """Whether it may get events of that topic without a subscription, because they are addressed to it."""
+    rights: Rights | None = None
+    """Of whom it is; none: everything is allowed."""
 
     connection: Wire | None = None
     held: dict[str, Held] = field(default_factory=dict)
@@ -167,7 +179,7 @@ class Session:
     pending: dict[int, None] = field(default_factory=dict)
     """Offsets of what it has not confirmed, if it is durable."""
 
-    done: set[int] = field(default_factory=set)
+    done: Confirmed = field(default_factory=Confirmed)
     """Offsets that it has confirmed, above the first pending one."""
 
     announced: dict[str, Area] = field(default_factory=dict)
@@ -193,6 +205,9 @@ class Session:
     def statistics(self) -> SessionStatistics:
         return SessionStatistics(len(self.held), len(self.queue), len(self.in_flight), self.dropped)
 
+    def may_receive(self, topic: str) -> bool:
+        return self.rights is None or self.rights.may_receive(topic)
+
     # Messages to the client
 
     def deliver(
@@ -213,6 +228,8 @@ class Session:
             self._take(Outgoing(message, qos, retain, near, identifiers, confirmed=confirmed))
         elif connection is None or (connection.congested and not connection.has_room()):
             self.dropped += 1
+        elif message.expires is not None and message.expires <= self.now():
+            pass  # it was held back for too long
         else:
             data, _ = message.parts(
                 connection.version, near=near, qos=0, retain=retain, identifiers=identifiers, now=self.now()
@@ -357,10 +374,9 @@ class Session:
         was_first = offset == next(iter(self.pending))
         del self.pending[offset]
         if was_first:
-            first = next(iter(self.pending), None)
-            self.done = {each for each in self.done if first is not None and each > first}
+            self.done.forget(next(iter(self.pending), None))
         else:
-            self.done.add(offset)
+            self.done.add(offset, self.pending)
         self.store.dirty(self)
 
     def go_on(self) -> None:

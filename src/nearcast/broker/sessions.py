@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from nearcast.broker.confirmed import Confirmed, Span
 from nearcast.broker.message import Message
 from nearcast.broker.session import OUTGOING, Outgoing, Session, SessionLimits
 from nearcast.journal import Journal, Put, Then
@@ -47,7 +48,7 @@ class SessionRow(msgspec.Struct, frozen=True, array_like=True):
     first: int
     """Offset from which on messages may be unconfirmed."""
 
-    done: tuple[int, ...]
+    done: tuple[Span, ...]
     """Those above it that are confirmed all the same."""
 
     will: WillRow | None = None
@@ -170,7 +171,7 @@ class Sessions:
             session.speaks_schemes,
             session.ended,
             next(iter(session.pending), self.journal.head),
-            tuple(sorted(session.done)),
+            session.done.spans(session.pending),
             departed.will if departed else None,
             departed.will_due if departed else None,
             self.users.get(session.client),
@@ -204,7 +205,7 @@ class Sessions:
             session.version, session.expiry, session.speaks_schemes = row.version, row.expiry, row.speaks_schemes
             # Whoever was connected when the broker fell left at that moment, which nobody noted: now is the latest it can be.
             session.ended = row.ended if row.ended is not None else now
-            session.done = set(row.done)
+            session.done = Confirmed(list(row.done))
             if row.will is not None:
                 due = row.will_due if row.will_due is not None else now + row.will.delay * MICROSECONDS
                 self.wills[client] = Departed(row.will, due)

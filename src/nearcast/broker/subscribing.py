@@ -17,10 +17,11 @@ from nearcast.broker.session import Held, Session
 from nearcast.broker.sessions import Sessions, SubscriptionRow
 from nearcast.errors import Denied, InvalidInput, InvalidTopic, JournalFailed, NearcastError, QuotaExceeded
 from nearcast.journal import Journal, Put, SubscriptionEntry
-from nearcast.model.delivery import addressed_by, in_area, within_reach
+from nearcast.model.delivery import in_area
 from nearcast.model.evaluation import evaluate
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
+from nearcast.mqtt import names
 from nearcast.mqtt.areas import area_text
 from nearcast.mqtt.publication import delivered_event
 from nearcast.mqtt.requests import SubscriptionRequest, subscription_request, unsubscribed_id
@@ -33,6 +34,8 @@ GRANTED: Final = (
     SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE,
     SubAckReasonCode.GRANTED_QOS_EXACTLY_ONCE,
 )
+_FOR_SOME: Final = frozenset({names.REACH, names.TO, names.WHEN})
+"""Properties by which a message concerns some and not others."""
 
 
 class Past(Protocol):
@@ -65,6 +68,7 @@ class Subscribing:
     ) -> None:
         """Every filter by itself: one that is refused does not harm the others."""
         codes: list[SubAckReasonCode] = []
+        new: set[str] = set()
         accepted: list[tuple[Held, SubscriptionRequest, TopicFilter, bool]] = []
         puts: list[Put] = []
         entries: list[SubscriptionEntry] = []
@@ -73,7 +77,12 @@ class Subscribing:
         for wanted in packet.topic_filters:
             try:
                 request = subscription_request(wanted.pattern, packet.user_properties)
-                held = self._checked(session, principal, request, wanted, packet.subscription_id, now)
+                held = self._checked(principal, request, wanted, packet.subscription_id, now)
+                if request.id not in session.held:
+                    new.add(request.id)
+                    if len(session.held) + len(new) > self.most:
+                        new.discard(request.id)
+                        raise QuotaExceeded(f"a client may hold {self.most} subscriptions; give one up first")
             except NearcastError as error:
                 codes.append(_refusal(error))
                 why = why or str(error)
@@ -93,9 +102,11 @@ class Subscribing:
                 )
                 puts.append(self.sessions.subscription_row(session, held.subscription.id, row))
             entries.append(_entry(session, held, "subscribed", now))
+        replaced: list[Held] = []
         for held, request, _, _ in accepted:
             old = session.held.get(held.subscription.id)
             if old is not None:
+                replaced.append(old)
                 self.past.end(session, old)
             self.router.subscribe(session, held)
             if request.begins_in_the_past and held.group is None:
@@ -106,6 +117,9 @@ class Subscribing:
                 for held, _, _, _ in accepted:
                     self.past.end(session, held)
                     self.router.unsubscribe(session, held)
+                for held in replaced:  # what was granted before, and is on disk, holds
+                    if session.alive:
+                        self.router.subscribe(session, held)
                 acknowledge([SubAckReasonCode.QUOTA_EXCEEDED] * len(codes), str(failed))
                 return
             acknowledge(codes, why)
@@ -119,15 +133,12 @@ class Subscribing:
 
     def _checked(
         self,
-        session: Session,
         principal: Principal,
         request: SubscriptionRequest,
         wanted: TopicFilter,
         identifier: int | None,
         now: Instant,
     ) -> Held:
-        if request.id not in session.held and len(session.held) >= self.most:
-            raise QuotaExceeded(f"a client may hold {self.most} subscriptions; give one up first")
         if request.group is not None:
             if wanted.no_local:
                 raise InvalidTopic("a shared subscription cannot be no-local (MQTT 5, 3.8.3.1)")
@@ -148,7 +159,7 @@ class Subscribing:
     def unsubscribe(
         self, session: Session, patterns: Sequence[str], properties: Properties, acknowledge: Unsubscribed
     ) -> None:
-        codes, puts, entries = [], [], []
+        codes, puts, entries, ended = [], [], [], []
         now = self.now()
         for pattern in patterns:
             try:
@@ -162,6 +173,7 @@ class Subscribing:
             codes.append(UnsubAckReasonCode.SUCCESS)
             self.past.end(session, held)
             self.router.unsubscribe(session, held)
+            ended.append(held)
             entries.append(_entry(session, held, "unsubscribed", now))
             if session.durable:
                 puts.append(self.sessions.subscription_row(session, held.subscription.id, None))
@@ -170,6 +182,9 @@ class Subscribing:
             if failed is None:
                 acknowledge(codes, None)
             else:
+                for held in ended:  # it is on disk, and so it holds
+                    if session.alive and held.subscription.id not in session.held:
+                        self.router.subscribe(session, held)
                 acknowledge([UnsubAckReasonCode.UNSPECIFIED_ERROR] * len(codes), str(failed))
 
         if entries or puts:
@@ -193,21 +208,23 @@ class Subscribing:
         if handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS and known:
             return
         for message in list(self.retained.matching(held.subscription.topic)):
-            if not held.near or self._wants(session, held.subscription, message):
+            if self._wants(session, held.subscription, message):
                 session.deliver(message, min(message.qos, held.qos), held.identifiers, near=held.near, retain=True)
 
     def _wants(self, session: Session, subscription: Subscription, message: Message) -> bool:
         """As for an event that happens now: whoever retains a message says that it holds still."""
+        everything = subscription.area is None and subscription.where is None
+        if everything and not any(name in _FOR_SOME for name, _ in message.near_properties):
+            return True
         event = delivered_event(
             message.topic, message.payload, message.near_properties, None, id=message.event or "-", received=self.now()
         )
-        position = self.presence.position(session.client)
+        known = self.presence.known(session.client)
         return (
-            in_area(subscription.area, event.place, position)
+            event.when is None
+            and in_area(subscription.area, event.place, known.position)
             and (subscription.where is None or evaluate(subscription.where, event.properties()) is True)
-            and within_reach(event.reach, position)
-            and event.when is None
-            and addressed_by(event, self.presence.contexts(session.client).values())
+            and known.concerned(event)
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -12,12 +13,15 @@ from nearcast.broker.message import Message
 from nearcast.broker.retained import RETAINED, Retained
 from nearcast.broker.session import Session
 from nearcast.broker.sessions import Sessions
-from nearcast.errors import Denied, JournalFailed, NearcastError, OffsetTrimmed, UnknownName
+from nearcast.errors import Denied, JournalFailed, NearcastError, OffsetTrimmed, QuotaExceeded, UnknownName
 from nearcast.journal import EventEntry, Journal, Put, UnpublishEntry
 from nearcast.model.time import Instant
 
 FIRST_LOOK: Final = 20_000
 """Records looked at first, from the newest on; each further look is four times as long."""
+
+MOST_AT_ONCE: Final = 8
+"""Of one client: each may mean to look through the whole journal."""
 
 Answer = Callable[[NearcastError | None], None]
 Found = list[tuple[int, EventEntry]]
@@ -54,12 +58,16 @@ class Unpublishing:
     offsets: set[int] = field(default_factory=set)
     _refused: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _looking: Counter[str] = field(default_factory=Counter)
 
     def statistics(self) -> UnpublishingStatistics:
         return UnpublishingStatistics(len(self.offsets), self._refused)
 
     def unpublish(self, session: Session, event: str, answer: Answer, *, others: bool = False) -> None:
         """Take the event of that id back; ``others``: the client may do so with what somebody else published."""
+        if self._looking[session.identity] >= MOST_AT_ONCE:
+            raise QuotaExceeded(f"{MOST_AT_ONCE} events are being taken back already; wait for an answer")
+        self._looking[session.identity] += 1
         task = asyncio.get_running_loop().create_task(self._unpublish(session.identity, event, answer, others))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -72,6 +80,10 @@ class Unpublishing:
             answer(error)
         else:
             answer(None)
+        finally:
+            self._looking[identity] -= 1
+            if not self._looking[identity]:
+                del self._looking[identity]
 
     async def _found(self, event: str, publisher: str | None) -> Found:
         """What that publisher, or anybody, published under that id and is there."""
@@ -100,7 +112,7 @@ class Unpublishing:
         self.offsets |= gone
         for _, entry in found:
             if self._retains(entry):
-                del self.retained.messages[entry.topic]
+                self.retained.forget(entry.topic)
         for keeper in self.keepers:
             keeper.withdraw(gone)
         for session in self.sessions:

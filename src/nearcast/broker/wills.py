@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from mqtt5 import Will
 
+from nearcast.broker.access.limits import Quotas
 from nearcast.broker.message import Message
 from nearcast.broker.publishing import Publishing
 from nearcast.broker.session import Session
 from nearcast.broker.sessions import Departed, Sessions, WillRow
-from nearcast.errors import InvalidInput
+from nearcast.errors import Denied, InvalidInput, QuotaExceeded
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.publication import delivery_properties, publication
+
+log: Final = logging.getLogger("nearcast.broker")
 
 
 def row_of(will: Will) -> WillRow:
@@ -36,6 +41,7 @@ def row_of(will: Will) -> WillRow:
 class Wills:
     sessions: Sessions
     publishing: Publishing
+    quotas: Quotas
     now: Callable[[], Instant]
 
     def made(self, session: Session, will: Will | None) -> None:
@@ -70,13 +76,17 @@ class Wills:
             event = read.event(
                 self.publishing.next_id(), now, session.client, position, session.announced.get(read.topic)
             )
-        except InvalidInput:
-            return  # a position that was known when the will was made and is not any more: there is nobody to tell
+            # Once more: its place and reach are where the client vanished, not where it said its will.
+            if session.rights is not None:
+                session.rights.check_event(event)
+        except (InvalidInput, Denied) as error:
+            log.info("the will of client %r is not published: %s", session.client, error)
+            return
         message = Message(
             read.topic,
             will.payload,
             will.qos,
-            will.retain,
+            will.retain and self._may_retain(read.topic, will.payload),
             None if will.expiry is None else now + will.expiry * MICROSECONDS,
             will.payload_format,
             will.content_type,
@@ -87,6 +97,15 @@ class Wills:
             event.id,
         )
         self.publishing.event(event, message, session, _unheard, read.channel, archived=read.addressed)
+
+    def _may_retain(self, topic: str, payload: bytes) -> bool:
+        others, size = self.publishing.retained.without(topic)
+        try:
+            if payload:
+                self.quotas.check_retained(others, size + len(payload))
+        except QuotaExceeded:
+            return False  # who is there hears it all the same
+        return True
 
     def due(self) -> None:
         now = self.now()

@@ -20,6 +20,7 @@ from nearcast.journal import ClientEntry, ContextEntry, Journal, Record, ReportE
 from nearcast.journal.entries import time_of
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
+from nearcast.model.history import IMPLICIT_CONTEXT
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import LARGEST, MICROSECONDS, Instant
 from nearcast.model.values import Value
@@ -33,7 +34,10 @@ class _Told:
     """What a stretch says of one client, in the end."""
 
     joined: bool = False
-    """A session began there: what was before it is no longer."""
+    """A session began there, or one ended: what was before it is no longer."""
+
+    present: bool = False
+    """Something is told of a session before."""
 
     moved: bool = False
     position: Point | None = None
@@ -44,6 +48,8 @@ class _Told:
             case ReportEntry():
                 self.moved = True
                 self.position = None if record.lat is None or record.lon is None else Point(record.lat, record.lon)
+            case ContextEntry(name=name) if name == IMPLICIT_CONTEXT:
+                self.joined, self.moved, self.position, self.contexts = True, False, None, {}
             case ContextEntry():
                 self.contexts[record.name] = None if record.attributes is None else context_attributes(record)
             case ClientEntry(what="joined"):
@@ -189,7 +195,9 @@ class Witnesses:
                     if type(record) is ClientEntry and record.what == "joined":
                         told.joined = True
                     elif not told.joined:
-                        told.hear(record)
+                        told.present = True
+                        if type(record) is not ContextEntry or record.name != IMPLICIT_CONTEXT:
+                            told.hear(record)
             yield
         return changes
 
@@ -199,7 +207,7 @@ class Witnesses:
         for identity, told in changes.items():
             if told.joined:
                 # The end of the session before deregistered all that it had: what is not told of was not there.
-                known[identity] = Known(present=told.moved or bool(told.contexts))
+                known[identity] = Known(present=told.present)
             else:
                 now = self._present.get(self._clients[identity], Known())
                 others = {name: value for name, value in now.contexts.items() if name not in told.contexts}

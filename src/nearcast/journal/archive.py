@@ -99,7 +99,12 @@ class Archive:
         self._journal.set_mark(_PLANNED, last + 1)
         # One that was unpublished after this stretch, but before now, is left out too.
         later = self._journal.read(first, kinds=(UnpublishEntry,))
-        unpublished = frozenset(entry.event for chunk in later for _, entry in chunk if type(entry) is UnpublishEntry)
+        unpublished = frozenset(
+            entry.event if entry.offset is None else entry.offset
+            for chunk in later
+            for _, entry in chunk
+            if type(entry) is UnpublishEntry
+        )
         rows = export(self._lake, f"{first:020}-{last:020}", records, unpublished)
         self._journal.set_exported(last + 1)
         return rows

@@ -62,15 +62,19 @@ _ROWS: Final[dict[type, tuple[str, _Row]]] = {
 """Contexts and later deliveries of an event have no table, and an unpublished event has no row."""
 
 
-def export(lake: Path, name: str, records: Sequence[tuple[int, Record]], unpublished: frozenset[str]) -> int:
-    """Put these records into files of that name, in place of earlier ones; gives the number of rows."""
+def export(lake: Path, name: str, records: Sequence[tuple[int, Record]], unpublished: frozenset[str | int]) -> int:
+    """Put these records into files of that name, in place of earlier ones; gives the number of rows.
+
+    ``unpublished``: offsets, since two publishers may give the same id; ids only where no offset was recorded.
+    """
     corner = lake / _CORNER
     shutil.rmtree(corner, ignore_errors=True)
     for earlier in lake.glob(f"*/date=*/{name}.parquet"):
         earlier.unlink()
     days: defaultdict[str, list[Record]] = defaultdict(list)
-    for _, record in records:
-        if type(record) in _ROWS and not (isinstance(record, EventEntry) and record.id in unpublished):
+    for offset, record in records:
+        gone = isinstance(record, EventEntry) and not unpublished.isdisjoint((offset, record.id))
+        if type(record) in _ROWS and not gone:
             days[to_datetime(time_of(record)).date().isoformat()].append(record)
     for day, those in days.items():
         tables = _write(corner / day, those)

@@ -26,7 +26,7 @@ from nearcast.broker.http.forms import (
 from nearcast.broker.message import Message
 from nearcast.broker.reserved import check_unreserved
 from nearcast.errors import InvalidEvent, JournalFailed
-from nearcast.journal.entries import EventEntry, UnpublishEntry
+from nearcast.journal.entries import EventEntry
 from nearcast.model.acceptance import accepted
 from nearcast.model.area import Circle
 from nearcast.model.delivery import in_area, within_reach
@@ -163,17 +163,19 @@ def _find(
 ) -> list[EventEntry]:
     """In a worker thread."""
     frame, journal = subscription.frame, broker.journal
+    unpublished = broker.chronology.unpublishing.offsets
     found: list[EventEntry] = []
-    unpublished: set[str] = set()
-    for chunk in journal.read(journal.oldest, since=frame.since, until=None, kinds=(EventEntry, UnpublishEntry)):
-        for _, entry in chunk:
-            if isinstance(entry, UnpublishEntry):
-                unpublished.add(entry.event)
-            elif isinstance(entry, EventEntry) and _answers(entry, subscription, place, now):
+    for chunk in journal.read(journal.oldest, since=frame.since, until=frame.until, kinds=(EventEntry,)):
+        for offset, entry in chunk:
+            if (
+                isinstance(entry, EventEntry)
+                and offset not in unpublished
+                and _answers(entry, subscription, place, now)
+            ):
                 found.append(entry)
         if len(found) > 2 * limit:
             del found[:-limit]
-    return [entry for entry in found if entry.id not in unpublished][-limit:]
+    return found[-limit:]
 
 
 def _answers(entry: EventEntry, subscription: Subscription, place: Point | None, now: Instant) -> bool:

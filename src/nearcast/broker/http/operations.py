@@ -60,7 +60,9 @@ async def schemes(request: Request[Any, Any, Any], broker: NamedDependency[Broke
 
 
 @post("/transitions", status_code=200, tags=["operations"], summary="Exchange a filter scheme")
-async def transition(request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]) -> SchemesShown:
+async def transition(
+    request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]
+) -> SchemesShown:
     (await principal_of(broker.access, request)).check_plan()
     broker.scheming.live.transition(data.scheme, data.clients)
     return shown(broker)
