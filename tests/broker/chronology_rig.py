@@ -157,15 +157,18 @@ class Rig:
             packet_id=1 if qos else None,
             retain=retain,
             message_expiry_interval=expiry,
-            user_properties=properties,
+            user_properties=[*(properties or ()), ("seen", "true")],  # so that none is plain: those are stored unseen
         )
         done: asyncio.Future[tuple[PubAckReasonCode, str | None]] = asyncio.get_running_loop().create_future()
         self.broker.publishing.publish(
-            self.session(client), packet, topic, lambda *answer: done.set_result(answer), self._note
+            self.session(client), packet, topic, lambda *answer: done.set_result(answer), self
         )
         return done
 
-    def _note(self, event: Event) -> None:
+    def may_publish_plain(self, _topic: str) -> bool:
+        return True
+
+    def check_event(self, event: Event) -> None:
         self.events.append(event)
 
     def say(self, client: str, topic: str, payload: bytes = b"") -> asyncio.Future[tuple[PubAckReasonCode, str | None]]:

@@ -24,7 +24,7 @@ def test_an_event_nearby_is_delivered_and_one_far_away_is_not(tmp_path: Path) ->
             assert event.payload == b"near"
             properties = dict(event.user_properties)
             assert properties["severity"] == "4"
-            assert properties["nc-place"] == "49.873,8.6512"
+            assert properties["nc-place"] == NEARBY
             assert {"nc-id", "nc-published"} <= properties.keys()
             await walker.nothing()
 

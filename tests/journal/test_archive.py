@@ -120,6 +120,15 @@ def test_an_event_that_was_unpublished_before_its_export_has_no_row(tmp_path: Pa
         assert [row["event"] for row in rows(lake, "events")] == ["e2"]
 
 
+def test_two_events_of_one_id_are_told_apart_when_one_is_unpublished(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with opened(tmp_path, lake=lake) as it:
+        it.written(EventEntry("e", "of/ada", START), EventEntry("e", "of/eve", START))
+        it.written(UnpublishEntry(START + 5, "e", offset=1))
+        archive_of(it, lake).export()
+        assert [row["topic"] for row in rows(lake, "events")] == ["of/ada"]
+
+
 class PowerCut(BaseException):
     """Nobody catches it."""
 

@@ -44,7 +44,7 @@ from nearcast.broker.connection import Connection, Listener
 from nearcast.broker.message import Message
 from nearcast.broker.publishing import Publishing
 from nearcast.broker.reception import Reception
-from nearcast.broker.reserved import ReservedTopics, check_unreserved
+from nearcast.broker.reserved import ReservedTopics
 from nearcast.broker.session import Session
 from nearcast.broker.sessions import INCOMING
 from nearcast.broker.settings import SessionSettings
@@ -59,8 +59,8 @@ from nearcast.errors import (
     Refused,
 )
 from nearcast.journal import Put
-from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.mqtt import names
 from nearcast.mqtt.names import ReservedTopic, reserved
 from nearcast.mqtt.publication import publication
 
@@ -68,6 +68,9 @@ log: Final = logging.getLogger("nearcast.broker")
 V311: Final = 4
 FAILURE: Final = 0x80
 """Reason codes from here on say that something was refused."""
+
+BESIDE_A_REASON: Final = 24
+"""Bytes of an answer, at most, apart from its reason and its list of codes."""
 
 AT_MOST_ONCE: Final = QoS.AT_MOST_ONCE
 WAIT_FOR_DISK: Final = 20_000
@@ -103,8 +106,10 @@ class Conversation(Listener):
         "_checking",
         "_connection",
         "_house",
+        "_largest",
         "_limits",
         "_principal",
+        "_tells_reasons",
         "_unanswered",
         "_waiting",
         "began",
@@ -120,6 +125,8 @@ class Conversation(Listener):
         self.keep_alive = 0
         self._principal: Principal
         self._limits: ClientLimits
+        self._largest: int | None = None
+        self._tells_reasons = True
         self._aliases: dict[int, str] = {}
         self._unanswered = 0
         """Publishes of quality 1 and 2 that were not acknowledged yet."""
@@ -177,6 +184,7 @@ class Conversation(Listener):
     # Coming
 
     def _connect(self, packet: ConnectPacket) -> None:
+        self._largest, self._tells_reasons = packet.max_packet_size, packet.request_problem_info
         self._waiting = []
         self._connection.pause()
         self._checking = asyncio.get_running_loop().create_task(self._check(packet))
@@ -214,13 +222,13 @@ class Conversation(Listener):
         """As if it were published now: what it says of place and people is checked as well."""
         self._house.quotas.check_topic(will.topic)
         read = publication(will.topic, will.payload or b"", will.user_properties, will.message_expiry_interval)
-        check_unreserved(read.topic)
+        names.check_unreserved(read.topic)
         position = self._house.publishing.presence.position(client)
         principal.check_event(read.event(client, self._house.now(), client, position))
 
     def _refuse_connect(self, code: ConnAckReasonCode, why: str) -> None:
         log.info("%s: refused: %s", self, why)
-        self._connection.send(ConnAckPacket(reason_code=code, reason_str=why))
+        self._connection.send(ConnAckPacket(reason_code=code, reason_str=self._fitting(why)))
         self._connection.close()
 
     def _entered(self, packet: ConnectPacket, session: Session, present: bool, failed: JournalFailed | None) -> None:
@@ -306,16 +314,12 @@ class Conversation(Listener):
                 retained = self._house.publishing.retained
                 others, size = retained.without(topic)
                 self._house.quotas.check_retained(others, size + len(packet.payload))
-            self._house.publishing.publish(session, packet, topic, acknowledge, self._check_event, puts)
+            self._house.publishing.publish(session, packet, topic, acknowledge, self._principal, puts)
         except NearcastError as error:
             if qos:
                 acknowledge(_puback_code(error), str(error))
             else:
                 self._complain(session, str(error))
-
-    def _check_event(self, event: Event) -> None:
-        check_unreserved(event.topic)
-        self._principal.check_event(event)
 
     def _take_up(self, session: Session, packet: PublishPacket) -> bool:
         """Whether it is a new one."""
@@ -353,9 +357,10 @@ class Conversation(Listener):
                 log.info("%s: publish refused: %s", self, why)
                 self._connection.close()
             elif qos == 1:
-                self._connection.send(PubAckPacket(packet_id, reason_code=code, reason_str=why))
+                self._connection.send(PubAckPacket(packet_id, reason_code=code, reason_str=self._reason(why)))
             else:
-                self._connection.send(PubRecPacket(packet_id, reason_code=PubRecReasonCode(int(code)), reason_str=why))
+                refusal = PubRecReasonCode(int(code))
+                self._connection.send(PubRecPacket(packet_id, reason_code=refusal, reason_str=self._reason(why)))
 
         return acknowledge
 
@@ -438,10 +443,11 @@ class Conversation(Listener):
     def _subscribe(self, session: Session, packet: SubscribePacket) -> None:
         def acknowledge(codes: list[SubAckReasonCode], why: str | None) -> None:
             if session.connection is self._connection:
-                self._connection.send(SubAckPacket(packet.packet_id, codes, reason_str=why))
+                reason = self._reason(why, len(codes))
+                self._connection.send(SubAckPacket(packet.packet_id, codes, reason_str=reason))
 
         try:
-            self._limits.check_subscribe(self._house.now())
+            self._limits.check_subscribe(self._house.now(), len(packet.topic_filters))
             for wanted in packet.topic_filters:
                 self._house.quotas.check_topic(wanted.pattern)
         except QuotaExceeded as error:
@@ -452,9 +458,20 @@ class Conversation(Listener):
     def _unsubscribe(self, session: Session, packet: UnsubscribePacket) -> None:
         def acknowledge(codes: list[UnsubAckReasonCode], why: str | None) -> None:
             if session.connection is self._connection:
-                self._connection.send(UnsubAckPacket(packet.packet_id, codes, reason_str=why))
+                reason = self._reason(why, len(codes))
+                self._connection.send(UnsubAckPacket(packet.packet_id, codes, reason_str=reason))
 
         self._house.subscribing.unsubscribe(session, packet.patterns, packet.user_properties, acknowledge)
+
+    def _reason(self, why: str | None, beside: int = 0) -> str | None:
+        """For an answer, if the client wants to be told reasons (MQTT 5, 3.1.2.11.7)."""
+        return self._fitting(why, beside) if self._tells_reasons else None
+
+    def _fitting(self, why: str | None, beside: int = 0) -> str | None:
+        """A reason, unless it would make the packet larger than the client takes (MQTT 5, 3.1.2.11.4)."""
+        if why is None or self._largest is None:
+            return why
+        return why if len(why.encode()) + beside + BESIDE_A_REASON <= self._largest else None
 
     # Going
 
@@ -478,7 +495,7 @@ class Conversation(Listener):
         """The broker ends it."""
         log.info("%s: disconnected: %s", self, why)
         if self.session is not None:
-            self._connection.send(DisconnectPacket(reason_code=code, reason_str=why))
+            self._connection.send(DisconnectPacket(reason_code=code, reason_str=self._fitting(why)))
         self._leave(politely=False)
         self._connection.close()
 

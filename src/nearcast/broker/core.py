@@ -29,6 +29,7 @@ from nearcast.broker.session import Outgoing, SessionLimits
 from nearcast.broker.sessions import Sessions, SessionsStatistics
 from nearcast.broker.settings import BrokerSettings
 from nearcast.broker.subscribing import Subscribing
+from nearcast.broker.turns import Turns
 from nearcast.broker.wills import Wills
 from nearcast.errors import InvalidInput, OffsetTrimmed
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, JournalStatistics
@@ -109,6 +110,7 @@ class Broker:
             self.retained,
             self.presence,
             self.chronology.replays,
+            Turns(loop.call_soon),
             now,
             settings.limits.subscriptions_per_client,
         )

@@ -10,6 +10,7 @@ from nearcast.model.cql2 import parse_addressing
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.predicate_text import to_text as predicate_text
+from nearcast.model.time import Instant
 from nearcast.mqtt.areas import area_in, area_text
 from nearcast.mqtt.attributes import value_in, value_text
 from nearcast.mqtt.publication import delivery_properties
@@ -44,6 +45,23 @@ def entry_of(
         message.payload_format,
         message.properties,
         tuple(owed),
+    )
+
+
+def plain_entry(message: Message, publisher: str, now: Instant) -> EventEntry:
+    """The same for a message that has nothing but a topic, and that nobody gets at present."""
+    return EventEntry(
+        message.event or "",
+        message.topic,
+        now,
+        message.payload,
+        publisher,
+        message.qos,
+        lifetime=None if message.expires is None else max(message.expires - now, 1),
+        content_type=message.content_type,
+        response_topic=message.response_topic,
+        correlation_data=message.correlation,
+        payload_format=message.payload_format,
     )
 
 

@@ -9,29 +9,35 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from mqtt5 import PubAckReasonCode, PublishPacket
 
-from nearcast.broker.entries import Owed, entry_of
+from nearcast.broker.entries import Owed, entry_of, plain_entry
 from nearcast.broker.message import Message, Properties
 from nearcast.broker.presence import Presence
 from nearcast.broker.retained import Retained
 from nearcast.broker.router import Route, Router, Target
 from nearcast.broker.session import Session
-from nearcast.errors import JournalFailed
+from nearcast.errors import Denied, JournalFailed
 from nearcast.journal import EventEntry, Journal, Put
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.model.time import to_text as instant_text
 from nearcast.model.topic import topic_matches
 from nearcast.mqtt import names
-from nearcast.mqtt.publication import delivery_properties, is_plain, publication
+from nearcast.mqtt.publication import Publication, delivery_properties, is_plain, publication
 from nearcast.mqtt.stream import V5
 
 Acknowledge = Callable[[PubAckReasonCode, str | None], None]
-Check = Callable[[Event], None]
-"""Raises if the event may not be published."""
+
+
+class Rights(Protocol):
+    """What a publisher may do."""
+
+    def may_publish_plain(self, topic: str) -> bool: ...
+    def check_event(self, event: Event) -> None: ...
+
 
 RECENT: Final = 200_000
 """So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
@@ -124,18 +130,21 @@ class Publishing:
         packet: PublishPacket,
         topic: str,
         acknowledge: Acknowledge,
-        check: Check,
+        rights: Rights,
         puts: Sequence[Put] = (),
     ) -> None:
         """Any message; ``puts`` are written with it.  Raises ``InvalidInput`` or ``Denied`` before anything has happened."""
         if is_plain(topic, packet.user_properties) and not session.announced:
-            self._publish_plain(session, packet, topic, acknowledge, check, puts)
+            if not rights.may_publish_plain(topic):
+                raise Denied(f"no rule allows {rights} to publish to {topic!r} without a place")
+            self._publish_plain(session, packet, topic, acknowledge, puts)
             return
         read = publication(topic, packet.payload, packet.user_properties, packet.message_expiry_interval)
         now = self.now()
         position = self.presence.position(session.client)
         event = read.event(self.next_id(), now, session.client, position, session.announced.get(read.topic))
-        check(event)
+        names.check_unreserved(event.topic)
+        rights.check_event(event)
         if event.when is not None:
             self.moments.check(session)
         if read.id is not None and self._came_before(session, read.id):
@@ -143,28 +152,34 @@ class Publishing:
             return
         message = message_of(packet, read.topic, now)
         message.event = event.id
-        message.near_properties = tuple(delivery_properties(event))
+        message.near_properties = _told(event, read, message.properties)
         self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
 
     def _publish_plain(
-        self,
-        session: Session,
-        packet: PublishPacket,
-        topic: str,
-        acknowledge: Acknowledge,
-        check: Check,
-        puts: Sequence[Put],
+        self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]
     ) -> None:
         """Nothing but a topic, and yet to be stored: no need to read what is not there, nor to look for who is known."""
-        now, expiry = self.now(), packet.message_expiry_interval
-        lifetime = None if expiry is None else max(expiry * MICROSECONDS, 1)
-        event = Event(self.next_id(), topic, now, payload=packet.payload, publisher=session.client, lifetime=lifetime)
-        check(event)
-        message, route = message_of(packet, topic, now), self.router.route(topic)
-        message.event = event.id
-        if message.retain or not route.plain:
-            message.near_properties = tuple(delivery_properties(event))
-        self.event(event, message, session, acknowledge, puts=puts, route=route)
+        now, route = self.now(), self.router.route(topic)
+        message = message_of(packet, topic, now)
+        message.event = self.next_id()
+        if route.targets or route.groups or message.retain or not message.qos:
+            lifetime = None if message.expires is None else max(message.expires - now, 1)
+            event = Event(
+                message.event, topic, now, payload=message.payload, publisher=session.client, lifetime=lifetime
+            )
+            if message.retain or not route.plain:
+                message.near_properties = tuple(delivery_properties(event))
+            self.event(event, message, session, acknowledge, puts=puts, route=route)
+            return
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is None:
+                acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS, None)
+            else:
+                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+
+        self._count += 1
+        self.journal.write((plain_entry(message, session.identity, now),), puts, written)
 
     def event(
         self,
@@ -312,6 +327,15 @@ class Publishing:
         self._recent[publisher, event] = None
         if len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]
+
+
+def _told(event: Event, read: Publication, given: Properties) -> Properties:
+    """What subscriptions with place, context or time are told."""
+    if read.is_absolute and event.reach is None:  # nor was one announced
+        # All is said already but who it is and when it was: reading it to write it again would take half of the time.
+        own = () if read.id is not None else ((names.ID, event.id),)
+        return (*given, *own, (names.PUBLISHED, instant_text(event.published)))
+    return tuple(delivery_properties(event))
 
 
 def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:

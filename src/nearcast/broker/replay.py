@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from nearcast.broker.background import Background, Work
+from nearcast.broker.background import Background
 from nearcast.broker.entries import message_in
 from nearcast.broker.holding import Holding, read_again
 from nearcast.broker.message import Message
@@ -40,6 +40,12 @@ WINDOW: Final = 128
 
 MADE_AT_ONCE: Final = 256
 """Messages that are made of what was read in one step of the worker."""
+
+MOST_READING: Final = 32
+"""Replays that have the journal open, and a part of it in memory, at the same time; the others wait for their turn."""
+
+SOON: Final = 0.5
+"""Seconds for which one of them waits for its client to take what it has read, before it lets another one read."""
 
 IN_A_ROW: Final = 32
 """Given out before others get a turn of the loop."""
@@ -188,6 +194,7 @@ class Replays:
     now: Callable[[], Instant]
     _replays: dict[str, SessionReplays] = field(default_factory=dict)
     _unsaved: dict[str, Replay] = field(default_factory=dict)
+    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_READING))
     _begun: int = 0
     _given: int = 0
 
@@ -282,46 +289,56 @@ class Replays:
 
     async def _count(self, replay: Replay) -> int:
         events = StoredEvents(self.journal, replay.inquiry, self.withdrawn)
-        work = self.background.start(events.chunks(replay.given.cursor))
-        try:
-            count = 0
-            while (chunk := await work.next()) is not None:
-                count += len(chunk)
-            return count
-        finally:
-            work.close()
+        async with self._reading:
+            work = self.background.start(events.chunks(replay.given.cursor))
+            try:
+                count = 0
+                while (chunk := await work.next()) is not None:
+                    count += len(chunk)
+                return count
+            finally:
+                work.close()
 
     async def _give_stored(self, replay: Replay) -> None:
-        work: Work[list[tuple[int, Message]]] | None = None
-        first = replay.given.cursor
+        first: int | None = replay.given.cursor
+        while first is not None:
+            async with self._reading:
+                first = await self._give_some(replay, first)
+            if first is not None:
+                # That may last: nothing is kept open or in memory meanwhile.
+                replay.is_waiting = replay.is_full
+                await self._something_happens(replay, lambda: not replay.is_full and replay.has_room())
+                replay.is_waiting = False
+
+    async def _give_some(self, replay: Replay, first: int) -> int | None:
+        """Until the client takes no more; where to go on then, or none: that was all."""
+        work = self.background.start(self._messages(replay.inquiry, first))
         waiting: list[tuple[int, Message]] = []  # in the order of the end: the next one last
         try:
             while True:
-                if work is None:
-                    work = self.background.start(self._messages(replay.inquiry, first))
                 # One ahead: the last of a batch says whether there are more.
                 while len(waiting) < 2 and (chunk := await work.next()) is not None:
                     waiting = [*reversed(chunk), *waiting]
                 if not waiting or waiting[-1][0] >= replay.inquiry.boundary:
-                    return
-                if replay.is_full or replay.session.connection is None:
-                    # That may last: nothing is kept open or in memory meanwhile.
-                    first, waiting = waiting[-1][0], []
-                    work.close()
-                    work = None
-                    replay.is_waiting = replay.is_full
-                    await self._something_happens(replay, lambda: not replay.is_full and replay.has_room())
-                    replay.is_waiting = False
-                    continue
-                await self._something_happens(replay, replay.has_room)
+                    return None
+                if replay.is_full or not await self._has_room_soon(replay):
+                    return waiting[-1][0]
                 offset, message = waiting.pop()
-                first = offset + 1
                 self._give(replay, offset, message, last=not waiting)
                 if not replay.given.count % IN_A_ROW:
                     await asyncio.sleep(0)
         finally:
-            if work is not None:
-                work.close()
+            work.close()
+
+    async def _has_room_soon(self, replay: Replay) -> bool:
+        if replay.has_room() or replay.session.connection is None:
+            return replay.has_room()
+        try:
+            async with asyncio.timeout(SOON):
+                await self._something_happens(replay, replay.has_room)
+        except TimeoutError:
+            return False
+        return True
 
     def _messages(self, inquiry: Inquiry, first: int) -> Generator[list[tuple[int, Message]], None, None]:
         for chunk in StoredEvents(self.journal, inquiry, self.withdrawn).chunks(first):

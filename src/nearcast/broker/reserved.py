@@ -12,10 +12,9 @@ from nearcast.broker.access.limits import Quotas
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing import Acknowledge
 from nearcast.broker.session import Session
-from nearcast.errors import Denied, InvalidContext, InvalidProperty, InvalidTopic, JournalFailed, NearcastError
+from nearcast.errors import Denied, InvalidContext, InvalidProperty, JournalFailed, NearcastError
 from nearcast.journal import Then
 from nearcast.model.time import Instant
-from nearcast.mqtt import names
 from nearcast.mqtt.names import Reserved, ReservedTopic
 from nearcast.mqtt.positions import context_in, position_in
 
@@ -74,12 +73,6 @@ class ReservedTopics:
             limits.check_position(self.now())
             self.presence.moved(session, context.position)
         self.presence.registered(session, name, context.attributes, then)
-
-
-def check_unreserved(topic: str) -> None:
-    """``InvalidTopic`` for topics on which only the broker itself speaks."""
-    if topic[:1] == "$" and topic.startswith((names.RESERVED, names.PREFIX, names.SHARE)):
-        raise InvalidTopic(f"{topic!r} is kept for the broker; publish to another topic")
 
 
 def _answer(acknowledge: Acknowledge) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -15,6 +15,7 @@ from nearcast.broker.retained import Retained
 from nearcast.broker.router import Router
 from nearcast.broker.session import Held, Session
 from nearcast.broker.sessions import Sessions, SubscriptionRow
+from nearcast.broker.turns import Turns
 from nearcast.errors import Denied, InvalidInput, InvalidTopic, JournalFailed, NearcastError, QuotaExceeded
 from nearcast.journal import Journal, Put, SubscriptionEntry
 from nearcast.model.delivery import in_area
@@ -59,6 +60,7 @@ class Subscribing:
     retained: Retained
     presence: Presence
     past: Past
+    turns: Turns
     now: Callable[[], Instant]
     most: int = 1_000
     """Subscriptions of one client."""
@@ -207,9 +209,20 @@ class Subscribing:
             return
         if handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS and known:
             return
-        for message in list(self.retained.matching(held.subscription.topic)):
-            if self._wants(session, held.subscription, message):
-                session.deliver(message, min(message.qos, held.qos), held.identifiers, near=held.near, retain=True)
+        self.turns.begin(session, self._hand_out(session, held))
+
+    def _hand_out(self, session: Session, held: Held) -> Iterator[None]:
+        """What is retained, step by step."""
+        first = True
+        for some in self.retained.matching(held.subscription.topic):
+            if not first:
+                yield
+            first = False
+            if not session.alive or session.held.get(held.subscription.id) is not held:
+                return
+            for message in some:
+                if self._wants(session, held.subscription, message):
+                    session.deliver(message, min(message.qos, held.qos), held.identifiers, near=held.near, retain=True)
 
     def _wants(self, session: Session, subscription: Subscription, message: Message) -> bool:
         """As for an event that happens now: whoever retains a message says that it holds still."""

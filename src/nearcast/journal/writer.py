@@ -26,6 +26,15 @@ Call: TypeAlias = Callable[[Callable[[], None]], object]
 Job: TypeAlias = Callable[[Store], None]
 """Something else that is to be done with the database, between two groups."""
 
+BUSY: Final = 16
+"""Writes in one commit from which on more of them are likely to come at once."""
+
+GATHERING: Final = 0.0004
+"""Seconds that a commit then waits for company: a sync costs more than that, and each of them serves everybody."""
+
+LEISURE: Final = 0.05
+"""Seconds that it waits if nobody does: positions and messages of quality 0 are acknowledged to nobody."""
+
 _LARGEST_PROBE: Final = 1_000_000
 
 
@@ -54,6 +63,7 @@ class Writer:
         self._jobs: Final[deque[tuple[Job, Future[None]]]] = deque()
         self._wake: Final[queue.SimpleQueue[None]] = queue.SimpleQueue()
         self._closing = False
+        self._busy = False
         self._failed_bytes = 0
         self._watchers: Final[list[Callable[[str | None], None]]] = []
         self.head = store.end
@@ -71,7 +81,11 @@ class Writer:
                 raise self._closed()
             first = self.head
             if self._groups and not self._groups[-1].full:
-                self._groups[-1].add(records, puts, then)
+                group = self._groups[-1]
+                urgent = then is not None and not group.thens
+                group.add(records, puts, then)
+                if urgent:
+                    self._wake.put(None)
             else:
                 group = Group(first)
                 group.add(records, puts, then)
@@ -117,13 +131,25 @@ class Writer:
                 self._wake.get(timeout=max(0.0, due - time.monotonic()))
             while self._jobs:
                 self._do(*self._jobs.popleft())
+            if self._nobody_waits():
+                with contextlib.suppress(queue.Empty):
+                    self._wake.get(timeout=LEISURE)
+            elif self._busy:
+                time.sleep(GATHERING)
             group = self._next()
             if group is not None:
+                self._busy = group.writes >= BUSY
                 self._decide(group)
             elif self._closing:
                 return
             if time.monotonic() >= due or self._store.bytes > self._most_bytes:
                 due = time.monotonic() + (0.0 if self._look_after() else self._every)
+
+    def _nobody_waits(self) -> bool:
+        """Whether all that is to be written was not promised to anybody."""
+        with self._lock:
+            groups = self._groups
+            return len(groups) == 1 and not (groups[0].thens or groups[0].full or self._closing or self._jobs)
 
     def _next(self) -> Group | None:
         with self._lock:

@@ -99,3 +99,9 @@ def reserved(topic: str) -> Reserved | None:
             return Reserved(kind, unquote(rest) if kind in _OF_FILTERS else rest)
     known = ", ".join(kind.topic + ("..." if kind.value.endswith("/") else "") for kind in ReservedTopic)
     raise InvalidTopic(f"nearcast keeps the topics below {RESERVED} for itself and has no {topic!r}; it has: {known}")
+
+
+def check_unreserved(topic: str) -> None:
+    """``InvalidTopic`` for topics on which only the broker itself speaks."""
+    if topic[:1] == "$" and topic.startswith((RESERVED, PREFIX, SHARE)):
+        raise InvalidTopic(f"{topic!r} is kept for the broker; publish to another topic")

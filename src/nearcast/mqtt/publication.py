@@ -47,6 +47,14 @@ class Publication(msgspec.Struct, frozen=True):
     addressed: bool = False
     """It said something to nearcast: a property of its own, or the prefix."""
 
+    prefixed: bool = False
+    """It came with the prefix, so that its user properties do not say all."""
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether its properties mean the same to everybody: nothing in them depends on the publisher, or is for the broker alone."""
+        return not (self.prefixed or self.here or self.reach or self.to or self.when or self.channel)
+
     def event(
         self,
         id: str,  # noqa: A002 - the word for it
@@ -224,6 +232,7 @@ def _read(
         lifetime,
         own.get(names.CHANNEL),
         addressed or bool(own) or bool(tags),
+        addressed,
     )
 
 

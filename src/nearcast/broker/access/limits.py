@@ -57,14 +57,14 @@ class ClientLimits:
     def check_position(self, now: Instant) -> None:
         self._check(self._positions, now, "positions are reported too fast")
 
-    def check_subscribe(self, now: Instant) -> None:
-        self._check(self._subscribes, now, "subscriptions come too fast")
+    def check_subscribe(self, now: Instant, filters: int = 1) -> None:
+        self._check(self._subscribes, now, "subscriptions come too fast", filters)
 
     def statistics(self) -> ClientLimitStatistics:
         return ClientLimitStatistics(self._slowed, self._refused)
 
-    def _check(self, allowed: Bucket | None, now: Instant, problem: str) -> None:
-        if allowed is not None and not allowed.take(now):
+    def _check(self, allowed: Bucket | None, now: Instant, problem: str, amount: int = 1) -> None:
+        if allowed is not None and not allowed.take(now, amount):
             self._refused += 1
             raise QuotaExceeded(f"{problem}; wait a moment")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Annotated, Any
 
 import msgspec
@@ -24,7 +25,6 @@ from nearcast.broker.http.forms import (
     feature_in,
 )
 from nearcast.broker.message import Message
-from nearcast.broker.reserved import check_unreserved
 from nearcast.errors import InvalidEvent, JournalFailed
 from nearcast.journal.entries import EventEntry
 from nearcast.model.acceptance import accepted
@@ -39,6 +39,8 @@ from nearcast.mqtt.publication import delivery_properties
 from nearcast.mqtt.requests import subscription_request
 
 MOST_EVENTS = 10_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of payloads in one answer; the oldest are left out first."""
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -62,7 +64,8 @@ class Events(Controller):
         now = broker.clock.now()
         checked = []
         for each in posted:
-            check_unreserved(each.publication.topic)
+            broker.house.quotas.check_topic(each.publication.topic)
+            names.check_unreserved(each.publication.topic)
             event = each.publication.event(broker.publishing.next_id(), now, None, None)
             principal.check_event(event)
             message = Message(
@@ -164,7 +167,8 @@ def _find(
     """In a worker thread."""
     frame, journal = subscription.frame, broker.journal
     unpublished = broker.chronology.unpublishing.offsets
-    found: list[EventEntry] = []
+    found: deque[EventEntry] = deque()
+    size = 0
     for chunk in journal.read(journal.oldest, since=frame.since, until=frame.until, kinds=(EventEntry,)):
         for offset, entry in chunk:
             if (
@@ -173,9 +177,10 @@ def _find(
                 and _answers(entry, subscription, place, now)
             ):
                 found.append(entry)
-        if len(found) > 2 * limit:
-            del found[:-limit]
-    return found[-limit:]
+                size += len(entry.payload)
+                while len(found) > limit or size > MOST_BYTES:
+                    size -= len(found.popleft().payload)
+    return list(found)
 
 
 def _answers(entry: EventEntry, subscription: Subscription, place: Point | None, now: Instant) -> bool:
