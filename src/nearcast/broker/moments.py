@@ -115,6 +115,9 @@ class Moments(publishing.Moments):
     """Of each client, never changed in place: a worker may be looking."""
 
     _clients: dict[str, str] = field(default_factory=dict)
+    _identities: dict[str, str] = field(default_factory=dict)
+    """The same the other way round."""
+
     """By their identities."""
 
     _due: list[tuple[Instant, str, str]] = field(default_factory=list)
@@ -224,10 +227,11 @@ class Moments(publishing.Moments):
         if session is None:
             known = Known()
             self._known.pop(client, None)
-            self._clients.pop(self.sessions.identities.of(client), None)
+            self._clients.pop(self._identities.pop(client, ""), None)
         else:
             known = self._known[client] = self.presence.known(client).copy()
             self._clients[session.identity] = client
+            self._identities[client] = session.identity
         if not self._pending:
             return
         for key in list(self._index.near(known.position, None if before is None else before.position)):

@@ -67,7 +67,7 @@ class Reception:
         if old is not None and packet.clean_start:
             self.forget(old)
             old = None
-        session = old if old is not None else self.sessions.create(client)
+        session = old if old is not None else self.sessions.create(client, principal.user)
         lasted = session.durable
         if principal.user is not None:
             self.sessions.users[client] = principal.user

@@ -19,7 +19,7 @@ from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import HIGHEST_QOS, Subscription
 from nearcast.model.time import Instant
-from nearcast.model.topic import topic_matches
+from nearcast.model.topic import TopicTrie
 
 MOST_ROUTES: Final = 100_000
 """Beyond that, all are forgotten: whoever publishes on ever new topics gains nothing by them."""
@@ -107,6 +107,8 @@ class Router:
     _changing: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     """Topic filters of subscriptions whose answer changes by itself, and who holds them."""
 
+    _changing_topics: TopicTrie = field(default_factory=TopicTrie)
+
     _by_schemes: dict[str, set[str]] = field(default_factory=dict)
     _single: dict[str, Target] = field(default_factory=dict)
     """Of clients that hold one subscription only: nearly all."""
@@ -134,6 +136,7 @@ class Router:
             self.matcher.subscribe(session.client, held.subscription)
         if _changes_by_itself(held.subscription, self.now()):
             self._changing.setdefault(held.subscription.topic, set()).add((session.client, held.subscription.id))
+            self._changing_topics.add(held.subscription.topic, 0)
         self._changed(session)
 
     def unsubscribe(self, session: Session, held: Held) -> None:
@@ -159,6 +162,7 @@ class Router:
             holders.discard((session.client, name))
             if not holders:
                 del self._changing[held.subscription.topic]
+                self._changing_topics.remove(held.subscription.topic, 0)
         self._changed(session)
 
     def forget(self, session: Session) -> None:
@@ -202,7 +206,7 @@ class Router:
             self._hits += 1
             return route
         route = self.targets(Event("-", topic, self.now())).judged()
-        if not any(topic_matches(each, topic) for each in self._changing):
+        if not self._changing_topics.match(topic):
             if len(self._routes) >= MOST_ROUTES:
                 self._routes.clear()
             self._routes[topic] = route

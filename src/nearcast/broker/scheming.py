@@ -10,10 +10,11 @@ from nearcast.broker.access import Principal
 from nearcast.broker.message import Message
 from nearcast.broker.presence import Presence
 from nearcast.broker.scheme_settings import SchemeSettings
-from nearcast.broker.schemes import LiveSchemes, SchemePlan
+from nearcast.broker.schemes import NAME, LiveSchemes, SchemePlan
 from nearcast.broker.session import Session
+from nearcast.dissemination.cloud_messages import PROXY
 from nearcast.errors import InvalidRecord, NearcastError
-from nearcast.journal import Journal, Put, Then
+from nearcast.journal import Journal, Put, Then, TransitionEntry
 from nearcast.model.geometry import Point
 from nearcast.mqtt.names import ReservedTopic
 from nearcast.runtime.live.timers import LiveTimers
@@ -53,6 +54,8 @@ class Scheming:
             changed=self._later,
         )
         self.live.located = self._located
+        self._recorded = 0
+        self._scheme = str(plan.initial)
 
     def load(self) -> None:
         """Before subscriptions are restored."""
@@ -110,9 +113,20 @@ class Scheming:
         self._soon(self.flush)
 
     def flush(self) -> None:
-        changes = self._changes()
-        if changes:
-            self._journal.write(puts=changes)
+        changes, done = self._changes(), self._new_transitions()
+        if changes or done:
+            self._journal.write(done, changes)
+
+    def _new_transitions(self) -> list[TransitionEntry]:
+        """Those that were not recorded yet."""
+        status = self.live.status()
+        new, self._recorded = status.transitions - self._recorded, status.transitions
+        entries = []
+        for done in status.latest[len(status.latest) - min(new, len(status.latest)) :]:
+            if done.everybody:
+                entries.append(TransitionEntry(done.time, NAME, PROXY, self._scheme, str(done.scheme)))
+                self._scheme = str(done.scheme)
+        return entries
 
     def _changes(self) -> list[Put]:
         changed = self.live.changes()

@@ -54,6 +54,7 @@ class SessionRow(msgspec.Struct, frozen=True, array_like=True):
     will: WillRow | None = None
     will_due: Instant | None = None
     user: str | None = None
+    identity: str | None = None
 
 
 class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
@@ -127,8 +128,10 @@ class Sessions:
 
     # Coming and going
 
-    def create(self, client: str) -> Session:
-        session = Session(client, self.identities.of(client), self, self.limits, self.now)
+    def create(self, client: str, user: str | None = None, identity: str | None = None) -> Session:
+        """A new session; its identity is that of user and client id together: another user may come by the same client id."""
+        who = client if user is None else f"{user}\0{client}"
+        session = Session(client, identity or self.identities.of(who), self, self.limits, self.now)
         self.all[client] = session
         return session
 
@@ -175,6 +178,7 @@ class Sessions:
             departed.will if departed else None,
             departed.will_due if departed else None,
             self.users.get(session.client),
+            session.identity,
         )
         return Put(SESSIONS, session.client, _ENCODER.encode(row))
 
@@ -201,7 +205,7 @@ class Sessions:
         now = self.now()
         for client, data in self.journal.load(SESSIONS).items():
             row = _SESSION.decode(data)
-            session = self.create(client)
+            session = self.create(client, row.user, row.identity)
             session.version, session.expiry, session.speaks_schemes = row.version, row.expiry, row.speaks_schemes
             # Whoever was connected when the broker fell left at that moment, which nobody noted: now is the latest it can be.
             session.ended = row.ended if row.ended is not None else now

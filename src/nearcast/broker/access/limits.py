@@ -90,13 +90,6 @@ class Quotas:
         if len(topic) * 4 > self._limits.topic_bytes and len(topic.encode()) > self._limits.topic_bytes:
             raise QuotaExceeded(f"a topic has at most {self._limits.topic_bytes} bytes here", TOPIC_NAME_INVALID)
 
-    def check_subscriptions(self, held: int) -> None:
-        _check(
-            held,
-            self._limits.subscriptions_per_client,
-            "a client holds at most {} subscriptions; unsubscribe from one first",
-        )
-
     def check_contexts(self, held: int) -> None:
         _check(held, self._limits.contexts_per_client, "a client has at most {} contexts; deregister one first")
 
