@@ -157,3 +157,14 @@ def test_events_and_subscriptions_can_be_replaced_compared_and_pickled() -> None
     subscription = Subscription(where="a = 1", area=Circle(5))
     assert replace(replace(subscription, topic="u"), topic="#") == subscription
     assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301 - our own
+
+
+def test_an_event_for_everybody_is_the_same_without_what_its_sender_demands() -> None:
+    here = Point(49.87, 8.65)
+    bound = Event(
+        "e", "a", 5, {"n": 1}, ["t"], b"x", "me", here, Circle(10, here), "overlaps(time, '-1h', 'now') AND n = 1"
+    )
+    plain = Event("e", "a", 5, {"n": 1}, ["t"], b"x", "me", here)
+    assert bound.for_everybody() == plain
+    assert bound.for_everybody().conjuncts == ()
+    assert plain.for_everybody() is plain

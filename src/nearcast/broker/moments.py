@@ -108,6 +108,7 @@ class Moments(publishing.Moments):
     later: Later
     most: int = 10_000
     most_per_client: int = 100
+    most_without_reach: int = 500
     _pending: dict[str, Pending] = field(default_factory=dict)
     _publishers: Counter[str | None] = field(default_factory=Counter)
     _index: ReachIndex = field(default_factory=ReachIndex)
@@ -115,10 +116,10 @@ class Moments(publishing.Moments):
     """Of each client, never changed in place: a worker may be looking."""
 
     _clients: dict[str, str] = field(default_factory=dict)
+    """By their identities."""
+
     _identities: dict[str, str] = field(default_factory=dict)
     """The same the other way round."""
-
-    """By their identities."""
 
     _due: list[tuple[Instant, str, str]] = field(default_factory=list)
     """When to look again at which event, because of which client (an empty name: because it ends)."""
@@ -133,7 +134,11 @@ class Moments(publishing.Moments):
 
     # What is published
 
-    def check(self, publisher: Session | None) -> None:
+    def check(self, publisher: Session | None, event: Event) -> None:
+        if event.reach is None and self._index.everywhere >= self.most_without_reach:
+            raise QuotaExceeded(
+                f"{self.most_without_reach} events wait for somebody anywhere, and each is looked at with every report; give it a reach"
+            )
         if len(self._pending) >= self.most:
             raise QuotaExceeded(
                 f"{self.most} events are waiting for somebody to come into their context; publish it later, or without {_WHEN}"
@@ -295,18 +300,8 @@ class Moments(publishing.Moments):
 
     def _interested(self, event: Event) -> dict[str, Target]:
         """Whose subscriptions ask for it now, wherever and whatever they are."""
-        for_everybody = Event(
-            event.id,
-            event.topic,
-            event.published,
-            event.attributes,
-            event.tags,
-            event.payload,
-            event.publisher,
-            event.place,
-        )
         found: dict[str, Target] = {}
-        for target in self.router.targets(for_everybody).targets:
+        for target in self.router.targets(event.for_everybody()).targets:
             own = target.without_own() if target.picky and target.session.client == event.publisher else target
             if own is not None:
                 found[target.session.client] = own

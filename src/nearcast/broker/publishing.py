@@ -54,7 +54,7 @@ class PublishingStatistics:
 class Moments:
     """Events for whoever was or will be in a context; replaced by the broker's."""
 
-    def check(self, publisher: Session | None) -> None:
+    def check(self, publisher: Session | None, event: Event) -> None:
         """``QuotaExceeded`` if no further one can be waited for."""
 
     def row(self, entry: EventEntry, offset: int) -> Put:
@@ -146,7 +146,7 @@ class Publishing:
         names.check_unreserved(event.topic)
         rights.check_event(event)
         if event.when is not None:
-            self.moments.check(session)
+            self.moments.check(session, event)
         if read.id is not None and self._came_before(session, read.id):
             self._finish((session.identity, read.id), puts, acknowledge)
             return
@@ -196,7 +196,7 @@ class Publishing:
         """An event, from a client or from elsewhere; its ``route`` if that is known."""
         self._count += 1
         if event.when is not None:
-            self.moments.check(publisher)
+            self.moments.check(publisher, event)
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self._chosen(route, publisher)

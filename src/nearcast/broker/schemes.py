@@ -202,8 +202,11 @@ class LiveSchemes:
         self._note([client])
 
     def receivers(self, event: Event, channel: str | None) -> list[str]:
-        """Who is interested in the event, each client once; reach and addressing are the caller's business."""
-        return self._broker.schemes.receivers(_without_relevance(event), channel)
+        """Who is interested in the event, each client once; reach and addressing are the caller's business.
+
+        Schemes know positions only as well as they need to: whom a sender wants to reach is judged by who knows more.
+        """
+        return self._broker.schemes.receivers(event.for_everybody(), channel)
 
     def position(self, client: str) -> Point | None:
         """Where a client is, as far as its scheme tells."""
@@ -290,23 +293,6 @@ class LiveSchemes:
             return False
         self._send(client, payload)
         return True
-
-
-def _without_relevance(event: Event) -> Event:
-    """Schemes know positions only as well as they need to: whom a sender wants to reach is judged by who knows more."""
-    if event.reach is None and event.to is None and event.when is None:
-        return event
-    return Event(
-        event.id,
-        event.topic,
-        event.published,
-        event.attributes,
-        event.tags,
-        event.payload,
-        event.publisher,
-        event.place,
-        lifetime=event.lifetime,
-    )
 
 
 def _decoded(data: bytes, kind: type[T], what: str) -> T:

@@ -147,7 +147,9 @@ class SchemeBroker:
         self._counts.context += 1
         exchange = self._exchange
         half = exchange.half_of(client)
-        if half.contexts[client].subscriptions:
+        held = half.contexts[client].subscriptions
+        # Some of them may have come, and the others not: all are told anew where no state is transferred, and messages overtake each other.
+        if held and len(held) >= message.subscriptions:
             exchange.overlaps.arrived(client, message.clock)
         for old in exchange.overlaps.halves_of(client):
             old.hear(client, message)

@@ -115,18 +115,25 @@ class Event:
 
     def at(self, place: Point) -> Event:
         """The same event, as if it had happened there."""
-        return self._with("place", place)
+        return self._with(place=place)
 
     def under(self, topic: str) -> Event:
         """The same event under another topic, which is not checked."""
-        return self._with("topic", topic)
+        return self._with(topic=topic)
 
-    def _with(self, name: str, value: object) -> Event:
+    def for_everybody(self) -> Event:
+        """The same event as if its sender did not choose whom it reaches: what is left is a matter of interest."""
+        if self.reach is None and self.to is None and self.when is None:
+            return self
+        return self._with(reach=None, to=None, when=None, conjuncts=())
+
+    def _with(self, **changes: object) -> Event:
         # What is there was checked when it was made; checking it again would cost as much as matching.
         changed = object.__new__(Event)
         for part in Event.__slots__:
             object.__setattr__(changed, part, getattr(self, part))
-        object.__setattr__(changed, name, value)
+        for part, value in changes.items():
+            object.__setattr__(changed, part, value)
         return changed
 
     def properties(self) -> dict[str, Value]:

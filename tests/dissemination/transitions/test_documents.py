@@ -100,6 +100,15 @@ def test_where_no_state_can_be_transferred_the_overlap_alone_loses_nothing(data:
     check_without_transfer(data)
 
 
+def test_nobody_is_given_up_by_the_old_scheme_before_all_its_subscriptions_have_come() -> None:
+    """One of them may overtake the message that tells them all anew."""
+    story = Story(2597, clients=14, side=900.0, interval=3.7, rate=3.0, busy=(10.9136547994535,), speed=15.0)
+    plan = Plan(story.busy[0], MechanismSpec("RGRID", (("factor", 6),)))
+    first = MechanismSpec("EGRID", (("factor", 4),))
+    found = compared(story, first, [plan], Options(state_transfer=False, resubscribes=True))
+    assert found.switched.notified == found.served
+
+
 @few(4)
 @given(st.data())
 def test_in_the_end_the_documents_transitions_come_to_the_same(data: st.DataObject) -> None:
