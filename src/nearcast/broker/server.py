@@ -66,7 +66,7 @@ class Server:
         except OSError as error:
             raise SetupError(
                 f"cannot listen on {listener.host}:{listener.port} ({name}): {error.strerror or error}; "
-                "is another broker running? Choose another port, or 0 for none"
+                "is another broker running? Choose another port (--port)"
             ) from None
         self._servers.append(server)
         self.addresses[name] = server.sockets[0].getsockname()[:2]
