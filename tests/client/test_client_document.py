@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.client.served import ServedBroker
+import pytest
+from tests.client.served import ServedBroker, served
 
 import nearcast
 
@@ -15,7 +17,14 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
 BLOCK = re.compile(r"^```(py|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_example_runs_and_prints_what_is_shown(broker: ServedBroker) -> None:
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[ServedBroker]:
+    """The examples look into the past, in which nobody else has said anything."""
+    with served(tmp_path) as running:
+        yield running
+
+
+def test_every_example_runs_and_prints_what_is_shown(alone: ServedBroker) -> None:
     shared: dict[str, Any] = {"__name__": "client"}
     printed = ""
     for kind, code in BLOCK.findall(DOCUMENT.read_text()):
@@ -23,12 +32,12 @@ def test_every_example_runs_and_prints_what_is_shown(broker: ServedBroker) -> No
             assert printed == code
             continue
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            program = code.replace("mqtt://localhost", broker.url)
+            program = code.replace("mqtt://localhost", alone.url)
             exec(compile(program, DOCUMENT.name, "exec"), shared)  # noqa: S102 - that is the point
         printed = output.getvalue()
 
     async def call_the_functions() -> None:
-        async with nearcast.connect(broker.url) as me:
+        async with nearcast.connect(alone.url) as me:
             for name in ("be_somewhere", "publish_things", "read"):
                 await shared[name](me)
 

@@ -147,9 +147,7 @@ class SchemeBroker:
         self._counts.context += 1
         exchange = self._exchange
         half = exchange.half_of(client)
-        held = half.contexts[client].subscriptions
-        # Some of them may have come, and the others not: all are told anew where no state is transferred, and messages overtake each other.
-        if held and len(held) >= message.subscriptions:
+        if exchange.knows_all_of(client, message.subscriptions):
             exchange.overlaps.arrived(client, message.clock)
         for old in exchange.overlaps.halves_of(client):
             old.hear(client, message)

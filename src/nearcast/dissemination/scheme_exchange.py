@@ -173,6 +173,12 @@ class SchemeExchange:
             for subscription in known.subscriptions.values() if known else ():
                 self.half_of(client).subscribe(client, subscription)
 
+    def knows_all_of(self, client: Address, subscriptions: int) -> bool:
+        """Whether the scheme that a client is to come to can serve it; it says that it holds so many subscriptions."""
+        known = len(self.half_of(client).contexts[client].subscriptions)
+        # Where no state is transferred, all are told anew: some of them may have come, and the others not.
+        return known >= (1 if self._settings.state_transfer else max(1, subscriptions))
+
     def forget(self, client: Address) -> None:
         self.half_of(client).forget(client)
         self.overlaps.forget([client])
