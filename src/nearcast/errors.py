@@ -27,6 +27,8 @@
     ├── TransitionFailed                   a mechanism could not be exchanged; the old one goes on
     ├── JournalFailed                      the journal cannot be opened, read or written; the message says what to do
     │   └── OffsetTrimmed                  what was asked for was deleted by retention
+    ├── JobFailed                          a job of the pipeline failed on Spark; the message is what Spark said
+    ├── TableFailed                        a table of the pipeline cannot be read or changed; the message says what to do
     ├── Refused                            a client may not do what it asked for; carries an MQTT 5 reason code
     │   ├── NotAuthenticated               wrong user name or password, or nobody without one is let in here
     │   ├── Denied                         the access rules do not allow it
@@ -209,3 +211,11 @@ class ConnectionFailed(NearcastError, ConnectionError):
 
 class TimedOut(NearcastError, TimeoutError):
     """The broker did not answer in time; what was asked for may have happened all the same."""
+
+
+class TableFailed(NearcastError):
+    """A table of the pipeline cannot be read, or another run has changed it meanwhile; the message says what to do."""
+
+
+class JobFailed(NearcastError):
+    """A job of the pipeline failed on Spark; the message is what Spark said, and the cause has the rest."""

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.benchmark.broker_frames import KINDS, REFUSED, Scan, mqtt_frames, nats_frames, redis_frames
+from nearcast.benchmark.broker_frames import KINDS, REFUSED, TOTAL, Scan, mqtt_frames, nats_frames, redis_frames
 from nearcast.benchmark.broker_packets import CONNACK, PINGRESP, PUBACK, PUBLISH, SUBACK, Dialect, numbered
 
 PAYLOAD = 16
@@ -87,14 +87,28 @@ def test_jetstream_acknowledgements_and_errors_are_counted(outcomes: list[bool],
     assert tally.get(REFUSED, 0) == outcomes.count(False)
 
 
-@given(messages=st.lists(st.integers(0, 2**62), max_size=20), places=cuts)
-def test_redis_messages_are_numbered_also_after_the_answer_to_subscribe(messages: list[int], places: list[int]) -> None:
-    data = b"*3\r\n$9\r\nsubscribe\r\n$7\r\nc000001\r\n:1\r\n"
-    for number in messages:
-        data += b"*3\r\n$7\r\nmessage\r\n$7\r\nc000001\r\n$%d\r\n%b\r\n" % (PAYLOAD, numbered(number, PAYLOAD))
+@given(
+    mark=st.sampled_from((b"*", b">")),
+    messages=st.lists(
+        st.integers(0, 2**62) | st.integers(0, 10_000).map(lambda answer: ("answer", answer)), max_size=20
+    ),
+    places=cuts,
+)
+def test_redis_messages_are_numbered_also_between_answers(
+    mark: bytes, messages: list[int | tuple[str, int]], places: list[int]
+) -> None:
+    data = mark + b"3\r\n$9\r\nsubscribe\r\n$7\r\nc000001\r\n:1\r\n"
+    answers = [message[1] for message in messages if isinstance(message, tuple)]
+    for message in messages:
+        if isinstance(message, tuple):
+            data += b":%d\r\n" % message[1]
+        else:
+            payload = numbered(message, PAYLOAD)
+            data += mark + b"3\r\n$7\r\nmessage\r\n$7\r\nc000001\r\n$%d\r\n%b\r\n" % (PAYLOAD, payload)
     numbers, _, tally = scan(redis_frames, cut(data, places))
-    assert numbers == messages
-    assert tally == {SUBACK: 1} | ({PUBLISH: len(messages)} if messages else {})
+    assert numbers == [message for message in messages if isinstance(message, int)]
+    expected = {SUBACK: 1, PUBLISH: len(numbers), PUBACK: len(answers), TOTAL: sum(answers)}
+    assert tally == {kind: count for kind, count in expected.items() if count}
 
 
 def test_an_error_of_redis_is_a_refusal() -> None:

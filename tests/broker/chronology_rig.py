@@ -67,6 +67,9 @@ class Wire:
             if self.confirms and int(packet.qos):
                 asyncio.get_running_loop().call_soon(self.confirm, packet)
 
+    def write_all(self, packets: list[bytes]) -> None:
+        self.write(b"".join(packets))
+
     def confirm(self, packet: PublishPacket) -> None:
         session = self.session
         if session is None or session.connection is not self:
@@ -165,7 +168,14 @@ class Rig:
         )
         return done
 
-    def may_publish_plain(self, _topic: str) -> bool:
+    def may_publish_plain(self, topic: str) -> bool:
+        return True
+
+    def may_receive(self, topic: str) -> bool:
+        return True
+
+    @property
+    def unrestricted(self) -> bool:
         return True
 
     def check_event(self, event: Event) -> None:

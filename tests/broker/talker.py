@@ -60,7 +60,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def settings_for(folder: Path, **changes: Any) -> BrokerSettings:
     """On free ports of this machine; sections are changed by name."""
-    listen = ListenSettings(**({"port": "any", "http_port": 0} | changes.pop("listen", {})))
+    listen = ListenSettings(**({"port": "any", "http_port": "off"} | changes.pop("listen", {})))
     plain = BrokerSettings(data=folder, listen=listen)
     return msgspec.structs.replace(
         plain, **{name: msgspec.structs.replace(getattr(plain, name), **values) for name, values in changes.items()}

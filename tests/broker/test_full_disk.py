@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,27 +11,19 @@ import httpx
 import pytest
 from mqtt5 import ConnAckReasonCode, PubAckPacket, PubAckReasonCode, PublishPacket, PubRecPacket, QoS, SubAckReasonCode
 from tests.broker.talker import Talker, run, serving, talking
+from tests.small_disk import MEGABYTE, small_disk
 
 from nearcast.broker.server import Server
 from nearcast.errors import JournalFailed
 
-MEGABYTE = 1_000_000
 DAY = {"clean_start": False, "session_expiry_interval": 86_400}
 HTTP = {"http_port": "any"}
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={40 * MEGABYTE}", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", 40 * MEGABYTE) as folder:
+        yield folder
 
 
 def fill(disk: Path) -> Path:

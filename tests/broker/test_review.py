@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,13 @@ import httpx
 import pytest
 from mqtt5 import (
     DisconnectPacket,
+    DisconnectReasonCode,
     PubAckPacket,
     PubAckReasonCode,
+    PubCompPacket,
     PublishPacket,
+    PubRecPacket,
+    PubRelPacket,
     QoS,
     SubAckPacket,
     SubAckReasonCode,
@@ -31,10 +36,11 @@ from nearcast.broker.replay import MOST_READING
 from nearcast.broker.retained import AT_ONCE
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
-from nearcast.broker.settings_kinds import Duration
 from nearcast.journal.store import Store
 from nearcast.model.event import Event
+from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
+from nearcast.settings_files import Duration
 
 DAY: dict[str, Any] = {"clean_start": False, "session_expiry_interval": 86_400}
 POSITION = "$nearcast/position"
@@ -273,14 +279,23 @@ def test_addressing_sees_the_position_of_who_is_served_by_a_scheme(tmp_path: Pat
     async def scenario() -> None:
         async with running(tmp_path) as rig:
             await rig.connect("walker")
-            here = Event("x", "a", 0, to="S_WITHIN(position, POLYGON((8 49, 9 49, 9 50, 8 50, 8 49)))")
+            inside = "S_WITHIN(position, POLYGON((8 49, 9 49, 9 50, 8 50, 8 49)))"
+            here = Event("x", "a", 0, to=inside)
             unknown = Event("x", "a", 0, to="kind IS NULL")
-            addressed = rig.broker.presence.addressed
+            addressed = partial(rig.broker.presence.addressed, located=True)
+            perhaps = partial(rig.broker.presence.addressed, located=False)
             assert (addressed("walker", here), addressed("walker", unknown)) == (False, True)
             rig.move("walker", SPOT)
             assert (addressed("walker", here), addressed("walker", unknown)) == (True, True)
             rig.register("walker", "me", {"kind": "car"})
             assert (addressed("walker", here), addressed("walker", unknown)) == (True, False)
+            rig.move("walker", Point(1.0, 1.0))
+            away = Event("x", "a", 0, to=f"NOT {inside} AND kind = 'car'")
+            ship = Event("x", "a", 0, to=f"{inside} AND kind = 'ship'")
+            assert [addressed("walker", each) for each in (here, away, ship)] == [False, True, False]
+            assert [perhaps("walker", each) for each in (here, away, ship)] == [True, True, False]
+            rig.register("walker", "me", {"kind": "car", "position": SPOT})
+            assert [perhaps("walker", each) for each in (here, away, ship)] == [True, False, False], "it says it itself"
 
     run(scenario())
 
@@ -452,6 +467,43 @@ def test_a_subscription_whose_end_could_not_be_written_goes_on(tmp_path: Path, m
     broker(tmp_path, scenario)
 
 
+def test_retained_messages_that_could_not_be_written_leave_what_there_was_before_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_group: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    async def scenario(server: Server) -> None:
+        async with talking(server, "writer") as writer, talking(server, "reader") as reader:
+            await writer.tell("news", b"before", retain=True)
+            with monkeypatch.context() as broken:
+                broken.setattr(Store, "commit", lambda _self, group: refuse(group))
+                for number, payload in ((7, b"once"), (8, b"twice"), (9, b"")):
+                    writer.publish("news", payload, retain=True, qos=QoS.AT_LEAST_ONCE, packet_id=number)
+                for _ in range(3):
+                    assert (await writer.next(PubAckPacket)).reason_code == PubAckReasonCode.QUOTA_EXCEEDED
+            await reader.subscribe("news")
+            assert (await reader.heard()).payload == b"before"
+            await writer.tell("news", b"after", retain=True)
+            assert (server.broker.retained.size, server.broker.retained._unwritten) == (len(b"after"), {})
+
+    broker(tmp_path, scenario)
+
+
+def test_a_retained_message_takes_the_place_of_another_of_its_topic_whether_it_has_a_prefix_or_not(
+    tmp_path: Path,
+) -> None:
+    async def scenario(server: Server) -> None:
+        async with talking(server, "writer") as writer:
+            for topic in ("news", "$near/severity=4/news", "news"):
+                answer = await writer.tell(topic, b"12345", retain=True)
+                assert answer.reason_code == PubAckReasonCode.NO_MATCHING_SUBSCRIBERS, answer.reason_str
+            answer = await writer.tell("$near/severity=4/more", b"1", retain=True)
+            assert answer.reason_code == PubAckReasonCode.QUOTA_EXCEEDED
+
+    broker(tmp_path, scenario, limits={"retained_messages": 1})
+
+
 # Event ids
 
 
@@ -507,3 +559,26 @@ def test_no_reason_is_told_to_who_wants_none_or_cannot_take_it(tmp_path: Path, a
             assert (await client.subscribe("a", 0, [("nc-area", "no area")])).reason_str is None
 
     broker(tmp_path, scenario)
+
+
+def test_a_publish_of_quality_2_counts_for_the_receive_maximum_until_it_is_complete(tmp_path: Path) -> None:
+    """MQTT 5, 4.9: a PUBREC makes room only if it refuses."""
+
+    def publish(client: Talker, packet_id: int, topic: str = "news") -> None:
+        client.publish(topic, b"x", qos=QoS.EXACTLY_ONCE, packet_id=packet_id)
+
+    async def scenario(server: Server) -> None:
+        async with talking(server, "client") as client:
+            for packet_id in (1, 2, 3):
+                publish(client, packet_id, "$nearcast/unknown" if packet_id == 2 else "news")
+                answer = await client.next(PubRecPacket)
+                assert (int(answer.reason_code) >= 0x80) == (packet_id == 2)
+            client.send(PubRelPacket(1))
+            assert (await client.next(PubCompPacket)).packet_id == 1
+            publish(client, 4)
+            await client.next(PubRecPacket)
+            publish(client, 5)
+            reason = (await client.next(DisconnectPacket)).reason_code
+            assert reason == DisconnectReasonCode.RECEIVE_MAX_EXCEEDED
+
+    broker(tmp_path, scenario, session={"inflight": 2})

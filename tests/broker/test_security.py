@@ -27,7 +27,7 @@ from nearcast.broker.access import Peer
 from nearcast.broker.access.users import add_user
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
-from nearcast.broker.settings_kinds import Duration
+from nearcast.settings_files import Duration
 
 SUCCESS = ConnAckReasonCode.SUCCESS
 DAY = {"clean_start": False, "session_expiry_interval": 86_400}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast.broker.access.rules import Rules
-from nearcast.broker.settings import BrokerSettings, Listener, ListenSettings, TlsSettings, is_loopback, load
-from nearcast.broker.settings_kinds import Duration, Size
+from nearcast.broker.settings import BrokerSettings, Listener, ListenSettings, TlsSettings, is_loopback, load, port_in
 from nearcast.errors import InvalidInput, InvalidSettings
+from nearcast.settings_files import Duration, Size
 from nearcast.transition.specification import MechanismSpec
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - that it is refused is the point
@@ -76,7 +76,7 @@ def test_units_are_read_and_paths_are_meant_from_where_the_file_is(tmp_path: Pat
             "access.rule[1].user: there is no such key; did you mean 'users'?",
         ),
         ("[listen]\nport = 70000", "listen.port: Expected `int` <= 65535"),
-        ('[listen]\nport = "all"', "listen.port: Invalid enum value 'all'; possible: 'any'"),
+        ('[listen]\nport = "all"', "listen.port: Invalid enum value 'all'; possible: 'any', 'off'"),
         (
             '[access]\nanonymous = "loop"',
             "access.anonymous: Invalid enum value 'loop'; possible: 'loopback', 'always', 'never'",
@@ -109,7 +109,7 @@ def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, expected: st
         ('[[access.rule]]\nusers = ["a"]\nwithin = { square = 5 }', "access.rule[0]: this is no area"),
         ('[[access.rule]]\ngroups = ["a"]', "access: rule '' is for the group 'a'"),
         ("[[schemes.rule]]\nwhen='x'\nscheme={kind='GRID'}", "schemes.rule[0]: above or below is needed"),
-        ("[listen]\nport = 0\nhttp_port = 0", "listen: every port is 0"),
+        ('[listen]\nport = "off"\nhttp_port = "off"', "listen: every port is off"),
         ("= 3", "Invalid"),
     ],
 )
@@ -132,11 +132,11 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listen", "key"),
     [
-        ({"host": EVERYWHERE}, r"listen.host: .*listen.port = 0 and listen.tls_port = 8883"),
+        ({"host": EVERYWHERE}, r"listen.host: .*listen.port = \"off\" and listen.tls_port = 8883"),
         ({"host": "::"}, "listen.host"),
         ({"host": ""}, "listen.host"),
         ({"host": "broker.example"}, "listen.host"),
-        ({"host": "10.0.0.1", "port": 0, "websocket_port": 9001}, "listen.websocket_port"),
+        ({"host": "10.0.0.1", "port": "off", "websocket_port": 9001}, "listen.websocket_port"),
         ({"http_host": "10.0.0.1"}, r"listen.http_host: .*listen.http_tls = true"),
     ],
 )
@@ -147,7 +147,7 @@ def test_nothing_is_opened_to_other_machines_in_the_clear_unless_asked_for(liste
 
 
 def test_with_tls_a_broker_may_be_open_to_other_machines() -> None:
-    listen = ListenSettings(host=EVERYWHERE, port=0, tls_port=8883, websocket_tls_port="any", http_port=0)
+    listen = ListenSettings(host=EVERYWHERE, port="off", tls_port=8883, websocket_tls_port="any", http_port="off")
     assert BrokerSettings(listen=listen).listen.listeners() == (
         Listener("mqtt", EVERYWHERE, 8883, tls=True),
         Listener("websocket", EVERYWHERE, 0, tls=True),
@@ -157,11 +157,29 @@ def test_with_tls_a_broker_may_be_open_to_other_machines() -> None:
 
 
 def test_what_the_command_line_says_comes_first_and_is_checked_too(tmp_path: Path) -> None:
-    changed = BrokerSettings().changed(port="any", http_port=0, data=tmp_path)
+    changed = BrokerSettings().changed(port="any", http_port="off", data=tmp_path)
     assert changed.listen.listeners() == (Listener("mqtt", "127.0.0.1", 0, tls=False),)
     assert changed.data == tmp_path
     with pytest.raises(InvalidSettings, match="in the clear"):
         BrokerSettings().changed(host=EVERYWHERE)
+
+
+@pytest.mark.parametrize(
+    ("written", "opened"), [("any", [0]), ("0", [0]), ("off", []), ("2883", [2883]), ("65535", [65_535])]
+)
+def test_a_port_means_the_same_in_a_file_and_on_the_command_line(
+    tmp_path: Path, written: str, opened: list[int]
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(f"[listen]\nport = {written if written.isdecimal() else repr(written)}")
+    for settings in (load(file), BrokerSettings().changed(port=port_in(written))):
+        assert [each.port for each in settings.listen.listeners() if each.protocol == "mqtt"] == opened
+
+
+@pytest.mark.parametrize("written", ["", "many", "-1", "65536", "18.5", "Off", "١٢"])
+def test_what_is_no_port_is_explained(written: str) -> None:
+    with pytest.raises(InvalidSettings, match="is no port; write a number up to 65535, 'any'"):
+        port_in(written)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])

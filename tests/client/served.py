@@ -1,36 +1,23 @@
-"""A real broker in a process of its own, which can be killed and started again."""
+"""A real broker in a process of its own, for tests that are on no event loop, or on several."""
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
-NEARCAST: Final = Path(sys.executable).with_name("nearcast")
-PATIENCE: Final = 60
-"""Seconds; the machine may be busy."""
+from tests.serve_process import ServeProcess
 
 
 class ServedBroker:
-    """``nearcast serve``, always on the same port once it has one."""
+    """Settings and data in one folder; always on the same port once it has one."""
 
     def __init__(self, folder: Path, settings: str = "") -> None:
-        self._folder: Final = folder
-        self._settings: Final = folder / "settings.toml"
-        self._settings.write_text(settings)
-        self._process: subprocess.Popen[str] | None = None
-        self._listener: threading.Thread | None = None
+        file = folder / "settings.toml"
+        file.write_text(settings)
+        self.process = ServeProcess(folder / "data", "--config", str(file))
         self.ports: dict[str, int] = {}
         """Of each protocol: mqtt, mqtts, websocket, websockets, http."""
-
-        self.log: list[str] = []
 
     @property
     def url(self) -> str:
@@ -43,52 +30,23 @@ class ServedBroker:
     @property
     def certificate(self) -> Path:
         """The one that it has made for itself."""
-        return self._folder / "data" / "certificate.pem"
+        return self.process.data / "certificate.pem"
+
+    @property
+    def log(self) -> list[str]:
+        return self.process.said
 
     def start(self) -> None:
-        command = [str(NEARCAST), "serve", "--port", str(self.port), "--http-port", "0"]
-        command += ["--data", str(self._folder / "data"), "--config", str(self._settings)]
-        self._process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
-        )
-        ready = threading.Event()
-        self._listener = threading.Thread(target=self._listen, args=(self._process, ready), daemon=True)
-        self._listener.start()
-        if not ready.wait(PATIENCE) or self._process.poll() is not None:
-            self.stop()
-            raise AssertionError("the broker did not start:\n" + "\n".join(self.log))
-
-    def _listen(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            self.log.append(line.rstrip())
-            found = re.match(r"(\w+) on .*:(\d+)$", line)
-            if found:
-                self.ports[found[1]] = int(found[2])
-            if line.rstrip() == "ready":
-                ready.set()
-        ready.set()  # it has ended
+        self.process.start(self.port)
+        self.ports = {protocol: port for protocol, (_, port) in self.process.addresses.items()}
 
     def kill(self) -> None:
         """As a power failure would."""
-        self._end(signal.SIGKILL)
+        self.process.kill()
 
     def stop(self) -> None:
-        self._end(signal.SIGTERM)
-
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(how)
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if self._listener is not None:
-                self._listener.join(PATIENCE)
-            assert process.stderr is not None
-            process.stderr.close()
+        if self.process.is_running:
+            self.process.stop()
 
 
 @contextmanager

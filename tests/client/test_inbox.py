@@ -9,7 +9,7 @@ from mqtt5 import PublishPacket
 
 from nearcast.client.inbox import ADDRESSED, REMEMBERED, UNCLAIMED, Inbox, Seen, Stream, checked
 from nearcast.client.protocol import Delivered, Receipt
-from nearcast.client.track import Track
+from nearcast.client.track import Own, Track
 from nearcast.model.acceptance import wanted
 from nearcast.model.geometry import Point
 from nearcast.mqtt.publication import delivered_event
@@ -23,8 +23,9 @@ class World:
 
     def __init__(self) -> None:
         self.acknowledged: list[Receipt] = []
-        self.track = Track()
-        self.inbox = Inbox(self.track, lambda: 5_000_000_000, self.acknowledged.append)
+        self.own = Own()
+        self.track = self.own.track
+        self.inbox = Inbox(self.own, lambda: 5_000_000_000, self.acknowledged.append)
 
     def stream(self, number: int, topic: str = "a/#", *, by_scheme: bool = False, area: str | None = None) -> Stream:
         request = subscription_request(topic, [("nc-area", area)] if area else [])

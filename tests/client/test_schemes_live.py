@@ -4,6 +4,7 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 
+import pytest
 from tests.client.conftest import PASSWORD, USER
 from tests.client.served import ServedBroker
 
@@ -72,5 +73,84 @@ def test_whoever_wants_nothing_around_it_tells_where_it_is_itself(broker: Served
             await me.publish("reach", b"elsewhere", reach=nearcast.Circle(100, Point(5, 5)))
             await me.publish("reach", b"everywhere")
             assert [(await events.next(LONG)).payload for _ in range(2)] == [b"here", b"everywhere"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "scheme", ["EGRID(factor=2,private=true)", "GRID(factor=1)", "LPS(update=distance,distance=5000)", "RADIAL"]
+)
+def test_what_senders_say_of_places_holds_for_all_subscriptions_of_a_client_whose_cell_alone_is_known(
+    broker: ServedBroker, scheme: str
+) -> None:
+    """Reach, and a context with a place, for a subscription without an area, and for what is addressed without one."""
+
+    async def run(chance: random.Random) -> None:
+        async with asyncio.timeout(LONG), AsyncExitStack() as stack:
+            await asyncio.to_thread(transition, broker, scheme)
+            me = await stack.enter_async_context(nearcast.connect(broker.url))
+            await me.update(lat=0.0, lon=0.0, trade="baker")
+            reached = await stack.enter_async_context(me.subscribe("reach"))
+            around = await stack.enter_async_context(me.subscribe("around", within=RADIUS))
+            addressed = await stack.enter_async_context(me.addressed())
+            publisher = await stack.enter_async_context(nearcast.connect(broker.url, schemes=False))
+            counts = [0, 0]
+            for number in range(12):
+                await me.update(lat=chance.uniform(0, 0.01), lon=chance.uniform(0, 0.01))
+                there = Point(chance.uniform(0, 0.01), chance.uniform(0, 0.01))
+                assert me.position is not None
+                near = nearcast.distance(me.position, there) <= RADIUS
+                to = f"trade = 'baker' AND S_DWITHIN(position, POINT({there.lon!r} {there.lat!r}), {RADIUS})"
+                text = str(number)
+                await publisher.publish("reach", text, reach=nearcast.Circle(RADIUS, there), place=None)
+                await publisher.publish("around", text, reach=nearcast.Circle(RADIUS, there), place=None)
+                await publisher.publish("other", text, to=to, place=None)
+                await publisher.publish("other", text, to=to.replace("baker", "smith"), place=None)
+                await publisher.publish("reach", "end", place=None)
+                await publisher.publish("around", "end", place=None)
+                await publisher.publish("other", "end", to="trade = 'baker'", place=None)
+                for events in (reached, around, addressed):
+                    seen = []
+                    while (event := await events.next(LONG)).payload != b"end":
+                        seen.append(event.payload)
+                    assert seen == [text.encode()] * near
+                counts[near] += 1
+            assert min(counts) > 0
+
+    asyncio.run(run(random.Random(7)))
+
+
+def test_whoever_wants_nothing_around_it_any_more_tells_where_it_is_itself(broker: ServedBroker) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(LONG), nearcast.connect(broker.url) as me, me.subscribe("reach") as events:
+            await asyncio.to_thread(transition, broker, "GRID(factor=1)")
+            await me.update(lat=0.001, lon=0.001)
+            async with me.subscribe("around", within=RADIUS):
+                await me.update(lat=0.009, lon=0.009)
+            here = nearcast.Circle(100, Point(0.009, 0.009))
+            await me.publish("reach", b"there", reach=nearcast.Circle(100, Point(0.001, 0.001)))
+            await me.publish("reach", b"here", reach=here)
+            assert (await events.next(LONG)).payload == b"here"
+
+    asyncio.run(run())
+
+
+def test_what_is_retained_around_a_client_whose_cell_alone_is_known_is_judged_by_where_it_is(
+    broker: ServedBroker,
+) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(LONG), nearcast.connect(broker.url) as me:
+            await asyncio.to_thread(transition, broker, "EGRID(factor=2,private=true)")
+            for name, place in (("then", Point(0, 0)), ("now", Point(0.009, 0.009))):
+                await me.publish(f"kept/{name}", b"!", place=place, retain=True)
+            await me.update(lat=0.0, lon=0.0)
+            async with me.subscribe("around", within=RADIUS):
+                await me.update(lat=0.009, lon=0.009)
+                async with me.subscribe("kept/#", within=RADIUS) as kept:
+                    await me.publish("kept/end", b"!", place=None)
+                    topics = {(await kept.next(LONG)).topic for _ in range(2)}
+            for name in ("then", "now"):
+                await me.publish(f"kept/{name}", b"", retain=True)
+            assert topics == {"kept/now", "kept/end"}
 
     asyncio.run(run())

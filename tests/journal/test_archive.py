@@ -13,6 +13,7 @@ from tests.journal.journal_calls import PATIENCE, START, Opened, event, opened
 from nearcast.journal import (
     ClientEntry,
     ContextEntry,
+    DeliveryEntry,
     EventEntry,
     ReportEntry,
     SubscriptionEntry,
@@ -35,24 +36,34 @@ def rows(lake: Path, name: str) -> list[dict[str, Any]]:
     return list(found.to_pylist())
 
 
+def without_date(lake: Path, name: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values())[:-1] for row in rows(lake, name)]
+
+
 def archive_of(it: Opened, lake: Path) -> Archive:
     return Archive(it.journal, lake, 1_000.0)
 
 
 def test_every_kind_of_record_becomes_a_row_of_its_table(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    at = to_datetime(START)
+    at, later = to_datetime(START), to_datetime(START + 1)
     with opened(tmp_path, lake=lake) as it:
         it.written(
             EventEntry("e1", "city/jam", START, b"12345", "p", 1, ("r1", "r2"), 49.5, 8.5, "500"),
             ReportEntry(START, "p", 49.5, 8.5),
-            ContextEntry(START, "p", "car", b"{}"),
+            ContextEntry(START, "p", "car", b'{"speed": 3}'),
+            ContextEntry(START + 1, "p", "car"),
             SubscriptionEntry(START, "p", "s1", "subscribed", "city/#", "150"),
+            SubscriptionEntry(
+                START + 1, "p", "s2", "subscribed", "#", '{"box": [8, 49, 9, 50]}', "speed > 3", START, START + 9
+            ),
             ClientEntry(START, "p", "joined"),
             TransitionEntry(START, "broker", "filter scheme", None, "GRID"),
+            UnpublishEntry(START, "e0", 77),
+            DeliveryEntry(START, 0, event(1, receivers=("r3",))),
         )
         archive = archive_of(it, lake)
-        assert archive.export() == 5
+        assert archive.export() == 10
         assert archive.statistics().exported == it.journal.exported == it.journal.head
     assert rows(lake, "events") == [
         {
@@ -66,13 +77,39 @@ def test_every_kind_of_record_becomes_a_row_of_its_table(tmp_path: Path) -> None
             "bytes": 5,
             "workload": None,
             "receivers": ["r1", "r2"],
+            "payload": b"12345",
+            "tags": None,
+            "attributes": None,
+            "reach_area": "500",
+            "addressing": None,
+            "timing": None,
+            "lifetime": None,
+            "offset": 0,
             "date": str(at.date()),
         }
     ]
-    assert [row["client"] for row in rows(lake, "reports")] == ["p"]
-    assert [(row["subscription"], row["radius"]) for row in rows(lake, "subscriptions")] == [("s1", 150.0)]
-    assert [row["state"] for row in rows(lake, "clients")] == ["joined"]
-    assert [row["target"] for row in rows(lake, "transitions")] == ["GRID"]
+    assert without_date(lake, "reports") == [(at, "p", 49.5, 8.5, 1)]
+    assert without_date(lake, "contexts") == [(at, "p", "car", '{"speed": 3}', 2), (later, "p", "car", None, 3)]
+    assert without_date(lake, "subscriptions") == [
+        (at, "p", "s1", "subscribed", "city/#", 150.0, "150", None, None, None, 4),
+        (
+            later,
+            "p",
+            "s2",
+            "subscribed",
+            "#",
+            None,
+            '{"box": [8, 49, 9, 50]}',
+            "speed > 3",
+            at,
+            to_datetime(START + 9),
+            5,
+        ),
+    ]
+    assert without_date(lake, "clients") == [(at, "p", "joined", 6)]
+    assert without_date(lake, "transitions") == [(at, "broker", "filter scheme", None, "GRID", None, None, None, 7)]
+    assert without_date(lake, "unpublished") == [(at, "e0", 77, 8)]
+    assert without_date(lake, "deliveries") == [(at, "e1", 0, ["r3"], 9)]
     assert not (lake / "notifications").exists()
     assert not (lake / "_exporting").exists()
 
@@ -118,6 +155,17 @@ def test_an_event_that_was_unpublished_before_its_export_has_no_row(tmp_path: Pa
         it.written(UnpublishEntry(START + 5, "e1"))
         archive_of(it, lake).export()
         assert [row["event"] for row in rows(lake, "events")] == ["e2"]
+
+
+def test_of_an_event_that_was_unpublished_after_its_export_the_lake_says_so(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with opened(tmp_path, lake=lake) as it:
+        it.written(event(1))
+        archive_of(it, lake).export()
+        it.written(UnpublishEntry(START + 5, "e1", 0))
+        archive_of(it, lake).export()
+    assert [row["offset"] for row in rows(lake, "events")] == [0]
+    assert [row["published_offset"] for row in rows(lake, "unpublished")] == [0]
 
 
 def test_two_events_of_one_id_are_told_apart_when_one_is_unpublished(tmp_path: Path) -> None:
@@ -173,6 +221,31 @@ def test_a_crash_in_the_middle_of_an_export_neither_loses_nor_doubles_a_row(
         archive_of(it, lake).export()
     assert [row["event"] for row in rows(lake, "events")] == ["e2", "e3"]
     assert [row["client"] for row in rows(lake, "clients")] == ["a"]
+
+
+def test_the_lake_says_how_far_it_is_complete_even_if_a_crash_came_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+
+    def dies(*_: object) -> None:
+        raise PowerCut
+
+    with opened(tmp_path, lake=lake) as it:
+        it.written(event(1), event(2))
+        archive = archive_of(it, lake)
+        archive.export()
+        assert (lake / "_exported").read_text() == "2\n"
+        it.written(event(3))
+        monkeypatch.setattr("nearcast.journal.archive.mark_exported", dies)
+        with pytest.raises(PowerCut):
+            archive.export()
+        assert (it.journal.exported, (lake / "_exported").read_text()) == (3, "2\n")
+        monkeypatch.undo()
+    with opened(tmp_path, lake=lake) as it:
+        assert archive_of(it, lake).export() == 0
+    assert (lake / "_exported").read_text() == "3\n"
+    assert sorted(path.name for path in lake.iterdir()) == ["_exported", "events"]
 
 
 def test_a_table_that_has_no_rows_any_more_after_a_crash_has_no_file(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,28 +9,20 @@ from typing import Any
 
 import pytest
 from tests.journal.journal_calls import PATIENCE, Opened, event, opened
+from tests.small_disk import MEGABYTE, small_disk
 
 from nearcast.errors import JournalFailed
 from nearcast.journal import Put
 from nearcast.journal.store import Store
 
-MEGABYTE = 1_000_000
 DISK = 12 * MEGABYTE
 SMALL: dict[str, Any] = {"checkpoint_bytes": MEGABYTE, "retry_every": 0.01}
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", DISK) as folder:
+        yield folder
 
 
 def fill(it: Opened, size: int = 20_000) -> list[int]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
 import pytest
 from tests.journal.journal_calls import PATIENCE, START, event, opened
 
-from nearcast.errors import OffsetTrimmed
-from nearcast.journal import DeliveryEntry, EventEntry, ReportEntry, TransitionEntry, UnpublishEntry
-from nearcast.journal.entries import Record
-from nearcast.journal.tail import NEXT, OLDEST, tail
+from nearcast.errors import JournalFailed, OffsetTrimmed
+from nearcast.journal import DeliveryEntry, EventEntry, Journal, ReportEntry, TransitionEntry, UnpublishEntry
+from nearcast.journal.entries import NAMES, Record
+from nearcast.journal.tail import NEXT, OLDEST, decoded, stretches, tail
 from nearcast.model.time import to_datetime
 
 
@@ -61,6 +62,63 @@ def test_what_was_deleted_is_not_passed_over_in_silence(tmp_path: Path) -> None:
         it.journal.trim().result(PATIENCE)
         with pytest.raises(OffsetTrimmed):
             tail(it.journal, 0)
+        with pytest.raises(OffsetTrimmed):
+            stretches(it.journal, 0, 9)
         table = pa.ipc.open_stream(tail(it.journal, 1)).read_all()
         assert table["offset"].to_pylist() == [1]
         assert table.schema.metadata[OLDEST] == b"1"
+
+
+def read_stretches(journal: Journal, first: int, last: int, **wanted: Any) -> tuple[list[tuple[int, Record]], int]:
+    table = pa.ipc.open_stream(stretches(journal, first, last, **wanted)).read_all()
+    found = [each for kind in NAMES for each in decoded(table, cast("type[Record]", kind))]
+    return sorted(found, key=lambda each: each[0]), int(table.schema.metadata[NEXT])
+
+
+def test_stretches_hold_the_records_of_the_offsets_that_were_asked_for(tmp_path: Path) -> None:
+    with opened(tmp_path) as it:
+        for number in range(0, 12, 3):
+            it.written(*(event(each) for each in range(number, number + 3)))
+        found, following = read_stretches(it.journal, 4, 7)
+        assert {offset for offset, _ in found} >= {4, 5, 6}
+        assert all(record == event(offset) for offset, record in found)
+        assert following == 7
+        assert read_stretches(it.journal, 4, 1_000)[1] == 12
+        assert read_stretches(it.journal, 12, 1_000) == ([], 12)
+
+
+def test_a_reader_of_stretches_goes_on_until_nothing_is_left(tmp_path: Path) -> None:
+    with opened(tmp_path) as it:
+        for number in range(0, 20, 2):
+            it.written(event(number, size=900), event(number + 1, size=900))
+        found: list[int] = []
+        following, requests = 0, 0
+        while following < 20:
+            records, following = read_stretches(it.journal, following, 20, most_bytes=5_000)
+            found += [offset for offset, _ in records]
+            requests += 1
+    assert found == list(range(20))
+    assert requests > 1
+
+
+def test_stretches_of_other_kinds_and_times_are_left_out(tmp_path: Path) -> None:
+    with opened(tmp_path) as it:
+        it.written(event(0))
+        it.written(ReportEntry(START + 1, "p", 49.5, 8.5))
+        it.written(event(2))
+        assert read_stretches(it.journal, 0, 3, kinds=(ReportEntry,)) == (
+            [(1, ReportEntry(START + 1, "p", 49.5, 8.5))],
+            3,
+        )
+        assert read_stretches(it.journal, 0, 3, since=START + 2) == ([(2, event(2))], 3)
+        assert read_stretches(it.journal, 0, 3, until=START + 1) == ([(0, event(0))], 3)
+
+
+def test_what_was_changed_on_its_way_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path) as it:
+        it.written(event(0))
+        table = pa.ipc.open_stream(stretches(it.journal, 0, 1)).read_all()
+    [body] = table["body"].to_pylist()
+    changed = table.set_column(3, table.schema.field("body"), pa.array([body[:-1] + b"y"]))
+    with pytest.raises(JournalFailed, match="the records 0 to 0 have been changed"):
+        list(decoded(changed, EventEntry))

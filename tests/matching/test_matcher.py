@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nearcast.errors import HistoryNeeded, InvalidContext, InvalidInput, NearcastError, UnknownName
 from nearcast.matching import Matcher
+from nearcast.matching.matcher import MANY
 from nearcast.model.area import Circle, Outline, Polygon
 from nearcast.model.delivery import Delivery
 from nearcast.model.event import Event
@@ -69,16 +72,57 @@ def test_subscribing_again_under_the_same_id_replaces() -> None:
     assert matcher.subscriptions("ada") == [Subscription("other", id="s")]
 
 
+class Counting(Matcher):
+    """Counts the subscriptions that it looks at."""
+
+    looked_at = 0
+
+    def _id_of(self, item: int) -> str:
+        self.looked_at += 1
+        return super()._id_of(item)
+
+
+def test_whoever_holds_many_subscriptions_does_not_wait_longer_for_the_next_one() -> None:
+    matcher = Counting()
+    for number in range(1000):
+        matcher.subscribe("ada", Subscription("t", id=str(number)))
+    assert matcher.looked_at < 100, "they were looked at until there was a table of them"
+    for number in range(1000):
+        matcher.unsubscribe("ada", str(number))
+    assert matcher.looked_at < 1100, "each to leave the table"
+    assert not matcher._with_many
+
+
+@given(st.lists(st.tuples(st.sampled_from(["+", "-", "gone"]), st.integers(0, 2 * MANY)), max_size=150))
+def test_many_subscriptions_of_a_client_come_and_go_each_by_its_id(steps: list[tuple[str, int]]) -> None:
+    matcher, held = populated(), {}
+    for step, (what, number) in enumerate(steps):
+        if what == "+":
+            held[str(number)] = Subscription("t", id=str(number), frame=TimeFrame(-step - 1, None))
+            matcher.subscribe("dot", held[str(number)])
+        elif what == "-" and held.pop(str(number), None) is not None:
+            matcher.unsubscribe("dot", str(number))
+        elif what == "-" and "dot" in matcher:
+            with pytest.raises(UnknownName):
+                matcher.unsubscribe("dot", str(number))
+        elif what == "gone" and not number and "dot" in matcher:
+            matcher.remove_client("dot")
+            held.clear()
+    found = matcher.subscriptions("dot") if "dot" in matcher else []
+    assert {each.id: each for each in found} == held
+    assert matcher.statistics().subscriptions == 4 + len(held)
+
+
 def test_what_a_client_holds_is_told_as_it_was_given() -> None:
-    given = [
+    held = [
         Subscription("#", area=Circle(12.5), id="a", frame=TimeFrame(5, None), qos=2),
         Subscription("a/+", where="x = 1", area=Circle(3, HOME), id="b", no_local=True),
         Subscription("a", area=Outline(((0, 0), (1, 0), (1, 1), (0, 0))), id="c", frame=TimeFrame(None, 7)),
     ]
     matcher = Matcher()
-    for subscription in given:
+    for subscription in held:
         matcher.subscribe("ada", subscription)
-    assert sorted(matcher.subscriptions("ada"), key=lambda s: s.id) == given
+    assert sorted(matcher.subscriptions("ada"), key=lambda s: s.id) == held
 
 
 def test_statistics_say_what_is_held_and_what_was_done() -> None:

@@ -26,6 +26,7 @@ def values(column: Column) -> st.SearchStrategy[Any]:
         Kind.TEXT: TEXTS,
         Kind.NAME: st.sampled_from(column.choices) if column.choices else TEXTS,
         Kind.TEXTS: st.lists(TEXTS, max_size=4),
+        Kind.BYTES: st.binary(max_size=4),
     }
     strategy = by_kind[column.kind]
     return st.none() | strategy if column.nullable else strategy

@@ -55,8 +55,8 @@ def _column(kind: Kind, found: list[Any]) -> bytes:
     if kind is Kind.TEXTS:
         lengths = struct.pack(f"<{len(found)}i", *(len(value or ()) for value in found))
         return nulls + lengths + _column(Kind.TEXT, [text for value in found for text in value or ()])
-    if kind in {Kind.TEXT, Kind.NAME}:
-        texts = [(value or "").encode() for value in found]
+    if kind in {Kind.TEXT, Kind.NAME, Kind.BYTES}:
+        texts = [value if isinstance(value, bytes) else (value or "").encode() for value in found]
         return nulls + struct.pack(f"<{len(texts)}i", *map(len, texts)) + b"".join(texts)
     return nulls + struct.pack(
         f"<{len(found)}{'d' if kind is Kind.REAL else 'q'}", *(0 if value is None else value for value in found)
@@ -139,6 +139,8 @@ def test_neither_batches_nor_row_groups_nor_the_numbering_of_names_matter(data: 
 
 
 def _plain(found: Any) -> Any:
+    if pa.types.is_binary(found):
+        return pa.large_binary()
     return pa.large_string() if pa.types.is_dictionary(found) else found
 
 

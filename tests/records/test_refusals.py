@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,12 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from nearcast.errors import InvalidRecord, SetupError, UnknownName
-from nearcast.records import TABLES, RecordWriter, dataset, read, read_summary, table
+from nearcast.records import TABLES, RecordWriter, arrow_schema, dataset, read, read_summary, table
 from nearcast.records.content import ROWS
 from nearcast.records.writer import ROWS_AS_VALUES
 
 MESSAGE = (0, 5, "wifi", "event", "ada", None, 128, "sent", 3)
 EVENT = (0, "e1", "ada", "t", 49.0, 8.0, None, 128, "AR", ["bob"])
+JOURNALED = (*EVENT, b"hi", ["slow"], '{"speed": 3}', None, None, None, 5, 17)
+CONTEXT = (0, "ada", "car", "{}", 3)
 POSITION = (0, "ada", 49.0, 8.0, 1.5, 90.0)
 
 
@@ -56,8 +59,21 @@ BAD_VALUES = [
     ("events", replaced(EVENT, 9, {"bob"}), r"events\.receivers in row 2 .* is \{'bob'\}; expected a list or tuple"),
     ("events", replaced(EVENT, 9, ["bob", 3]), r"events\.receivers in row 2 .* is \['bob', 3\]; expected a list"),
     ("events", replaced(EVENT, 9, [None]), r"events\.receivers in row 2 .* is \[None\]; expected a list of texts with"),
+    ("contexts", replaced(CONTEXT, 4, -1), r"contexts\.offset in row 2 .* is -1; expected at least 0"),
+    ("events", replaced(JOURNALED, 10, "hi"), r"events\.payload in row 2 .* is 'hi'; expected bytes"),
 ]
-GOOD = {"messages": MESSAGE, "positions": POSITION, "clients": (0, "ada", "joined"), "events": EVENT}
+GOOD = {
+    "messages": MESSAGE,
+    "positions": POSITION,
+    "clients": (0, "ada", "joined"),
+    "events": EVENT,
+    "contexts": CONTEXT,
+}
+
+
+def good_row(name: str, width: int) -> tuple[Any, ...]:
+    return (*GOOD[name], *(None,) * (width - len(GOOD[name])))
+
 
 every_bad_value = pytest.mark.parametrize(("name", "row", "message"), BAD_VALUES)
 
@@ -65,7 +81,8 @@ every_bad_value = pytest.mark.parametrize(("name", "row", "message"), BAD_VALUES
 @every_bad_value
 def test_a_wrong_value_is_named_with_its_table_column_and_row(name: str, row: tuple[Any, ...], message: str) -> None:
     recording = RecordWriter(None)
-    for each in (GOOD[name], GOOD[name], row, GOOD[name]):
+    good = good_row(name, len(row))
+    for each in (good, good, row, good):
         recording.append(name, *each)
     with pytest.raises(InvalidRecord, match=message):
         recording.close()
@@ -74,9 +91,10 @@ def test_a_wrong_value_is_named_with_its_table_column_and_row(name: str, row: tu
 @every_bad_value
 def test_a_wrong_value_in_a_column_is_named_and_changes_nothing(name: str, row: tuple[Any, ...], message: str) -> None:
     recording = RecordWriter(None)
-    columns = [list(values) for values in zip(GOOD[name], GOOD[name], row, GOOD[name], strict=True)]
+    good = good_row(name, len(row))
+    columns = [list(values) for values in zip(good, good, row, good, strict=True)]
     with pytest.raises(InvalidRecord, match=message):
-        recording.append_columns(name, dict(zip(table(name).column_names, columns, strict=True)))
+        recording.append_columns(name, dict(zip(table(name).column_names, columns, strict=False)))
     recording.append(name, *GOOD[name])
     recording.close()
     assert recording.summary()[name].rows == 1
@@ -95,12 +113,16 @@ def test_a_row_with_too_few_or_too_many_values_is_refused_at_once_and_changes_no
     with RecordWriter(None) as recording:
         append = recording.appender("clients")
         append(0, "ada", "joined")
-        for row in ((), (0, "ada"), (0, "ada", "left", "for good")):
+        for row in ((), (0, "ada"), (0, "ada", "left", 7, "for good")):
             with pytest.raises(
-                InvalidRecord, match=rf"a row of clients has 3 values \(time, client, state\), not {len(row)}"
+                InvalidRecord,
+                match=rf"a row of clients has 4 values \(time, .*offset\), or the first 3 of them, not {len(row)}",
             ):
                 append(*row)
-    assert recording.summary()["clients"].rows == 1
+        with pytest.raises(InvalidRecord, match=r"a row of metrics has 3 values \(time, metric, value\), not 4"):
+            recording.append("metrics", 0, "clients up", 1.0, None)
+        append(1, "ada", "left")
+    assert recording.summary()["clients"].rows == 2
 
 
 def test_wrong_columns_are_refused() -> None:
@@ -326,6 +348,15 @@ def test_a_file_that_is_damaged_lost_or_of_another_table_is_refused(recorded: Pa
     part.unlink()
     with pytest.raises(InvalidRecord, match="has lost its table clients"):
         read(recorded, "clients")
+
+
+def test_a_table_that_came_later_reads_as_empty(recorded: Path) -> None:
+    summary = json.loads((recorded / "_recording.json").read_text())
+    del summary["tables"]["contexts"]
+    (recorded / "_recording.json").write_text(json.dumps(summary))
+    shutil.rmtree(recorded / "contexts")
+    found = read(recorded, "contexts")
+    assert (found.num_rows, found.schema) == (0, arrow_schema(table("contexts")))
 
 
 def test_a_nullable_column_that_came_later_reads_as_null(recorded: Path) -> None:

@@ -33,11 +33,16 @@ def test_spark_reads_a_table_of_several_files_with_nulls_and_lists(spark: SparkS
     assert frame.dtypes == [
         *(("time", "timestamp"), ("event", "string"), ("publisher", "string"), ("topic", "string")),
         *(("lat", "double"), ("lon", "double"), ("reach", "double"), ("bytes", "bigint")),
-        *(("workload", "string"), ("receivers", "array<string>")),
+        *(("workload", "string"), ("receivers", "array<string>"), ("payload", "binary")),
+        *(("tags", "array<string>"), ("attributes", "string"), ("reach_area", "string")),
+        *(("addressing", "string"), ("timing", "string"), ("lifetime", "bigint"), ("offset", "bigint")),
     ]
     found = [tuple(row) for row in frame.orderBy("time").collect()]
     # Spark hands out naive local times.
-    assert [(row[0].astimezone(UTC), *row[1:]) for row in found] == [(to_datetime(row[0]), *row[1:]) for row in events]
+    assert [(row[0].astimezone(UTC), *row[1:10]) for row in found] == [
+        (to_datetime(row[0]), *row[1:]) for row in events
+    ]
+    assert {row[10:] for row in found} == {(None,) * 8}
 
 
 def test_metrics_are_group_bys_and_joins_over_the_tables(spark: SparkSession, tmp_path: Path) -> None:

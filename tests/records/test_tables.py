@@ -18,7 +18,8 @@ every_table = pytest.mark.parametrize("each", TABLES, ids=lambda table: table.na
 
 def test_the_tables_are_these() -> None:
     assert [each.name for each in TABLES] == [
-        *("positions", "reports", "clients", "subscriptions", "events", "notifications"),
+        *("positions", "reports", "clients", "contexts", "subscriptions"),
+        *("events", "unpublished", "deliveries", "notifications"),
         *("messages", "drops", "traffic", "transitions", "metrics"),
     ]
 
@@ -58,6 +59,7 @@ def test_the_arrow_schema_says_what_the_columns_say(each: RecordTable) -> None:
         Kind.TEXT: pa.string(),
         Kind.NAME: pa.dictionary(pa.int32(), pa.string()),
         Kind.TEXTS: pa.list_(pa.string()),
+        Kind.BYTES: pa.binary(),
     }
     schema = arrow_schema(each)
     assert [(field.name, field.type, field.nullable) for field in schema] == [
@@ -67,6 +69,11 @@ def test_the_arrow_schema_says_what_the_columns_say(each: RecordTable) -> None:
         column.description for column in each.columns
     ]
     assert schema.metadata == {b"nearcast.table": each.name.encode(), b"nearcast.version": str(VERSION).encode()}
+
+
+@every_table
+def test_what_may_be_left_out_may_be_null(each: RecordTable) -> None:
+    assert all(column.nullable for column in each.columns[each.required :])
 
 
 def test_the_receivers_of_an_event_stand_in_its_row() -> None:

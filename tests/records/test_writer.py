@@ -98,10 +98,33 @@ def test_equal_rows_make_equal_files_however_they_came(
                 recording.append(each.name, *line)
         with RecordWriter(folder / "b") as recording:
             recording.append_columns(each.name, as_columns(each, lines[:cut]))
-            recording.append_columns(
-                each.name, dict(pa.table(as_columns(each, lines[cut:]), schema=arrow_schema(each)).to_pydict())
-            )
+            arrow = pa.table(as_columns(each, lines[cut:]), schema=arrow_schema(each))
+            recording.append_columns(each.name, dict(zip(arrow.column_names, arrow.columns, strict=True)))
     assert files_of(folder / "a") == files_of(folder / "b")
+
+
+@given(st.data())
+@settings(max_examples=20)
+def test_a_row_without_its_optional_values_is_one_with_nulls(data: st.DataObject) -> None:
+    each = data.draw(tables.filter(lambda table: table.optional > 0))
+    lines = data.draw(rows(each, least=1))
+    short = data.draw(st.lists(st.booleans(), min_size=len(lines), max_size=len(lines)))
+    with (
+        small_cuts(),
+        RecordWriter(None) as with_nulls,
+        RecordWriter(None) as left_out,
+        RecordWriter(None) as by_column,
+    ):
+        for line, is_short in zip(lines, short, strict=True):
+            first, nulls = line[: each.required], (None,) * each.optional
+            with_nulls.append(each.name, *(first + nulls if is_short else line))
+            left_out.append(each.name, *(first if is_short else line))
+            columns = as_columns(each, [line])
+            for name in each.column_names[each.required :] if is_short else ():
+                del columns[name]
+            by_column.append_columns(each.name, columns)
+        assert left_out.statistics().rows == len(lines)
+    assert with_nulls.summary() == left_out.summary() == by_column.summary()
 
 
 def test_two_processes_make_equal_files(tmp_path: Path) -> None:

@@ -21,11 +21,14 @@ Numbers = NDArray[np.int64]
 Scan = Callable[[Bytes, int, int, Numbers, Numbers, Numbers], int]
 
 REFUSED: Final = 0  # no packet has type 0
-KINDS: Final = 16
+TOTAL: Final = 16
+"""What the numbers add up to with which Redis answers."""
+
+KINDS: Final = 17
 _FAILURE: Final = 0x80  # reason codes from here on (MQTT 5, 2.4)
 _CARRIAGE_RETURN: Final = 13
 _ZERO, _NINE = 48, 57
-_M, _MINUS, _E, _STAR = 77, 45, 101, 42
+_M, _MINUS, _E, _STAR, _COLON, _GREATER = 77, 45, 101, 42, 58, 62
 
 
 @inlined
@@ -111,11 +114,24 @@ def nats_frames(
 
 @kernel
 def redis_frames(data: Bytes, stop: int, payload: int, numbers: Numbers, identifiers: Numbers, tally: Numbers) -> int:
-    """Pushed messages, arrays of three texts of which the last is the payload; and answers to SUBSCRIBE."""
+    """Pushed messages, arrays (RESP3: pushes) of three texts of which the last is the payload; answers to SUBSCRIBE, which look alike;
+    and numbers, the answers to other commands.
+    """
     start = found = 0
     while start < stop and found < len(numbers):
-        if data[start] != _STAR:
-            tally[REFUSED] += 1  # nothing but arrays is expected here
+        if data[start] == _COLON:
+            line, value = start + 1, 0
+            while line < stop and data[line] != _CARRIAGE_RETURN:
+                value = value * 10 + (data[line] - _ZERO)
+                line += 1
+            if line + 1 >= stop:
+                break
+            tally[PUBACK] += 1
+            tally[TOTAL] += value
+            start = line + 2
+            continue
+        if data[start] != _STAR and data[start] != _GREATER:
+            tally[REFUSED] += 1  # nothing else is expected here
             return stop
         # "*3", then two texts with their lengths, then the length of a text or a number: six lines.
         line, lines = start, 0

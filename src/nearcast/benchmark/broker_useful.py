@@ -25,7 +25,7 @@ from nearcast.benchmark.workload import RADIUS
 
 PAYLOAD: Final = 128
 _UNDER_WAY: Final = 20_000
-_BETWEEN_POLLS: Final = 8
+BETWEEN_POLLS: Final = 8
 _PATIENCE: Final = 3.0
 _DEGREE: Final = 10_000_000
 _POSITION: Final = struct.Struct(">Bii")
@@ -113,7 +113,7 @@ class OverMqtt(Useful):
         for number, (packet, receivers) in enumerate(prepared):
             crowd.send(crowd.links[number], packet)
             target += receivers
-            if number % _BETWEEN_POLLS == 0 or target - self._delivered > _UNDER_WAY:
+            if number % BETWEEN_POLLS == 0 or target - self._delivered > _UNDER_WAY:
                 crowd.poll(0.0 if target - self._delivered <= _UNDER_WAY else 0.05)
         missing = target - self._delivered
         crowd.hope(PUBLISH, int(crowd.tally[PUBLISH]) + missing, _PATIENCE)

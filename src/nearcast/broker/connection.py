@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mqtt5 import Packet, PubRelPacket
 
@@ -24,44 +24,54 @@ HIGH_WATER: Final = 256 * 1024
 """Bytes that the operating system has not taken yet, beyond which a connection counts as congested."""
 
 
+def _nothing() -> None: ...
+
+
 class Flusher:
     """Lets everything that was written during a turn of the loop go out at its end."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, settle: Callable[[], None] = _nothing) -> None:
         self._loop: Final = loop
         self._waiting: list[Connection] = []
+        self._expected = False
+        self.settle = settle
+        """What is to be done first at the end of a turn: it may write."""
 
     def add(self, connection: Connection) -> None:
-        if not self._waiting:
-            self._loop.call_soon(self._flush)
         self._waiting.append(connection)
+        if not self._expected:
+            self.expect()
+
+    def expect(self) -> None:
+        """There will be something to do at the end of this turn."""
+        if not self._expected:
+            self._expected = True
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for connection in waiting:
-            connection.flush()
+        try:
+            self.settle()
+        finally:
+            self._expected = False
+            waiting, self._waiting = self._waiting, []
+            for connection in waiting:
+                connection.flush()
 
 
-class Listener:
+class Listener(Protocol):
     """Whoever hears what comes over a connection."""
-
-    __slots__ = ()
 
     def heard(self, packet: Packet) -> None:
         """A packet has come."""
-        raise NotImplementedError
 
     def misunderstood(self, error: ProtocolError) -> None:
         """What came is not MQTT; nothing more is read."""
-        raise NotImplementedError
 
     def lost(self) -> None:
         """The connection is gone."""
-        raise NotImplementedError
 
     def uncongested(self) -> None:
         """There is room again."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -151,13 +161,15 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         self._closing = True
         self._listener.lost()
+        del self._listener  # they know each other: only the garbage collector would find them, and it looks rarely
 
     def pause_writing(self) -> None:
         self.congested, self.congested_since = True, self._terms.now()
 
     def resume_writing(self) -> None:
         self.congested = False
-        self._listener.uncongested()
+        if not self._closing:
+            self._listener.uncongested()
 
     # To the client
 
@@ -170,6 +182,16 @@ class Connection(asyncio.Protocol):
         self._unflushed += len(data)
         if self._unflushed > HIGH_WATER:
             self.flush()  # so that a turn in which much is said learns of congestion before it has said it all
+
+    def write_all(self, packets: list[bytes]) -> None:
+        """The same for many of them.  They are not joined before they go out: all who get the same share it till then."""
+        if packets:
+            if not self._out:
+                self._terms.flusher.add(self)
+            self._out += packets
+            self._unflushed += sum(map(len, packets))
+            if self._unflushed > HIGH_WATER:
+                self.flush()
 
     def send(self, packet: Packet | PubRelPacket) -> None:
         self.write(encode(packet, self.version))

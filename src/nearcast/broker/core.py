@@ -13,10 +13,15 @@ from mqtt5 import DisconnectReasonCode
 
 from nearcast.broker.access import Access, Admission
 from nearcast.broker.access.limits import Quotas
+from nearcast.broker.answering import Answering
 from nearcast.broker.chronology import Chronology, ChronologyStatistics
 from nearcast.broker.connection import Connection, Flusher, Terms, Traffic
-from nearcast.broker.conversation import Conversation, House
+from nearcast.broker.conversation import Conversation
 from nearcast.broker.entries import message_in
+from nearcast.broker.gathering import Gathering, GatheringStatistics
+from nearcast.broker.house import House
+from nearcast.broker.orphans import OrphansStatistics
+from nearcast.broker.planned import Plans
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing import Publishing, PublishingStatistics
 from nearcast.broker.reception import Reception
@@ -61,6 +66,8 @@ class BrokerStatistics:
     journal: JournalStatistics
     schemes: SchemesStatistics
     time: ChronologyStatistics
+    gathering: GatheringStatistics
+    orphans: OrphansStatistics
 
 
 class Broker:
@@ -94,15 +101,20 @@ class Broker:
         )
         self.router.schemes = self.scheming.live
         self.retained: Final = Retained(self.journal, now)
-        self.publishing: Final = Publishing(
-            self.journal, self.router, self.presence, self.retained, now, settings.journal.keep
-        )
-        quotas = Quotas(settings.limits)
-        self.wills: Final = Wills(self.sessions, self.publishing, quotas, now)
         self.chronology: Final = Chronology(
             self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later
         )
-        self.publishing.moments = self.chronology.moments
+        self.publishing: Final = Publishing(
+            self.journal,
+            self.router,
+            self.presence,
+            self.retained,
+            self.chronology.moments,
+            now,
+            settings.journal.keep,
+        )
+        quotas = Quotas(settings.limits)
+        self.wills: Final = Wills(self.sessions, self.publishing, quotas, now)
         self.subscribing: Final = Subscribing(
             self.journal,
             self.sessions,
@@ -129,6 +141,9 @@ class Broker:
         self.reserved: Final = ReservedTopics(
             self.presence, quotas, {ReservedTopic.SCHEME: self.scheming.heard, **self.chronology.handlers()}, now
         )
+        flusher = Flusher(loop)
+        self.gathering: Final = Gathering(self.publishing, self.presence, flusher.expect)
+        flusher.settle = self.router.settle = self.presence.settle = self.publishing.settle = self.gathering.settle
         self.house: Final = House(
             settings.session,
             settings.limits.packet,
@@ -139,18 +154,21 @@ class Broker:
             self.publishing,
             self.subscribing,
             self.reserved,
+            self.gathering,
             now,
             {},
         )
         self.traffic: Final = Traffic()
         self.terms: Final = Terms(
-            Flusher(loop),
+            flusher,
             self.traffic,
             now,
             settings.limits.packet,
             settings.session.output_bytes,
             partial(Conversation, self.house),
         )
+        self.answering: Final = Answering(self.journal, self.sessions, self.chronology.unpublishing.offsets, now)
+        self.plans: Final = Plans(self.journal, self.sessions, self.scheming, now)
         self._ticking: asyncio.TimerHandle | None = None
 
     def statistics(self) -> BrokerStatistics:
@@ -167,6 +185,8 @@ class Broker:
             journal=self.journal.statistics(),
             schemes=self.scheming.live.statistics(),
             time=self.chronology.statistics(),
+            gathering=self.gathering.statistics(),
+            orphans=self.reception.orphans.statistics(),
         )
 
     def connection(self, *, tls: bool = False) -> Connection:
@@ -214,7 +234,9 @@ class Broker:
                         if session is not None and self.sessions.unconfirmed(session, offset):
                             message = message or message_in(entry, offset)
                             message.of = origin
-                            found[session.client].append(Outgoing(message, qos, False, near, identifiers))
+                            shared = self.router.shared_by(session, message.topic, identifiers)
+                            out = Outgoing(message, qos, False, near, identifiers, shared=shared)
+                            found[session.client].append(out)
         self.sessions.restore_messages(found)
 
     def run(self) -> None:
@@ -243,6 +265,7 @@ class Broker:
             self._ticking.cancel()
         for conversation in list(self.house.open):
             conversation.end(DisconnectReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down")
+        self.gathering.settle()
         self.scheming.stop()
         self.sessions.flush()
         self.presence.flush()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqtt5 import PublishPacket
+
 from nearcast.broker.message import Message
 from nearcast.journal.entries import EventEntry
 from nearcast.model.cql2 import parse_addressing
@@ -13,7 +15,7 @@ from nearcast.model.predicate_text import to_text as predicate_text
 from nearcast.model.time import Instant
 from nearcast.mqtt.areas import area_in, area_text
 from nearcast.mqtt.attributes import value_in, value_text
-from nearcast.mqtt.publication import delivery_properties
+from nearcast.mqtt.publication import Publication, delivery_properties
 
 Owed = tuple[str, int, bool, tuple[int, ...]]
 
@@ -45,6 +47,46 @@ def entry_of(
         message.payload_format,
         message.properties,
         tuple(owed),
+    )
+
+
+def placed_entry(
+    id: str,  # noqa: A002 - the word for it
+    topic: str,
+    published: Instant,
+    packet: PublishPacket,
+    publisher: str,
+    receivers: tuple[str, ...],
+    place: Point | None,
+    read: Publication | None,
+) -> EventEntry:
+    """The same for a message of quality 0 with a place, or of which ``read`` says all; what it says depends on nobody."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
+    if read is not None:
+        attributes = tuple((name, value_text(name, value)) for name, value in read.attributes.items())
+        tags = tuple(sorted(set(read.tags)))
+    return EventEntry(
+        id,
+        topic,
+        published,
+        packet.payload,
+        publisher,
+        0,
+        receivers,
+        None if place is None else place.lat,
+        None if place is None else place.lon,
+        None,
+        None,
+        None,
+        None,
+        attributes,
+        tags,
+        packet.content_type,
+        packet.response_topic,
+        packet.correlation_data,
+        packet.payload_format_indicator,
+        tuple(packet.user_properties),
     )
 
 

@@ -8,9 +8,12 @@ from typing import Final
 
 from nearcast.journal import ClientEntry, ContextEntry, ReportEntry
 from nearcast.model.delivery import addressed_by, within_reach
+from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.history import IMPLICIT_CONTEXT, POSITION, Context
+from nearcast.model.normal_form import Conjunct
+from nearcast.model.predicate import And, properties_of
 from nearcast.model.values import Value
 from nearcast.mqtt.positions import context_in
 
@@ -39,10 +42,24 @@ class Known:
         if not self.contexts:
             yield IMPLICIT_CONTEXT, own
 
-    def concerned(self, event: Event) -> bool:
-        """Whether the event is relevant to a client of whom this is known (``delivery.relevant``)."""
-        return within_reach(event.reach, self.position) and (
-            event.to is None or addressed_by(event, (context for _, context in self.seen()))
+    def concerned(self, event: Event, *, located: bool = True) -> bool:
+        """Whether the event is relevant to a client of whom this is known (``delivery.relevant``).
+
+        Not ``located``: whether it may be, since where the client is exactly only the client itself knows.
+        """
+        return (not located or within_reach(event.reach, self.position)) and self.addressed(event, located=located)
+
+    def addressed(self, event: Event, *, located: bool = True) -> bool:
+        """Whether one of the contexts is what the event asks for; not ``located``: whether it may be, wherever the client is."""
+        if event.to is None:
+            return True
+        if located:
+            return addressed_by(event, (context for _, context in self.seen()))
+        anywhere = Known(None, self.contexts, self.present)
+        return any(
+            evaluate(And(_elsewhere(conjunct, context)), context) is True
+            for _, context in anywhere.seen()
+            for conjunct in event.conjuncts
         )
 
     def apply(self, record: PresenceRecord) -> None:
@@ -65,6 +82,13 @@ class Known:
                 self.present = True
             case _:  # a connection was lost: that ends nothing before the session ends
                 pass
+
+
+def _elsewhere(conjunct: Conjunct, context: Context) -> Conjunct:
+    """What it asks for apart from the position, of a context that does not bring one of its own."""
+    if POSITION in context:
+        return conjunct
+    return tuple(literal for literal in conjunct if POSITION not in properties_of(literal))
 
 
 def context_attributes(record: ContextEntry) -> Mapping[str, Value]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from nearcast.broker.entries import event_in
-from nearcast.broker.known import PRESENCE_RECORDS, Known
+from nearcast.broker.known import PRESENCE_RECORDS, Known, PresenceRecord
 from nearcast.errors import OffsetTrimmed
 from nearcast.journal import EventEntry, Journal, Record
 from nearcast.model.delivery import in_area
@@ -77,8 +77,8 @@ class StoredEvents:
         found: list[Stored] = []
         for offset, record in chunk:
             if type(record) is not EventEntry:
-                if self._known is not None and record.who == self._inquiry.identity:  # type: ignore[union-attr]
-                    self._known.apply(record)  # type: ignore[arg-type]
+                if self._known is not None and self._is_mine(record):
+                    self._known.apply(record)
             elif self._interesting(offset, record):
                 if record.reach is not None or record.to is not None:
                     if self._known is None:
@@ -112,14 +112,18 @@ class StoredEvents:
             known = self._topics[topic] = topic_matches(self._inquiry.subscription.topic, topic)
         return known
 
+    def _is_mine(self, record: Record) -> TypeGuard[PresenceRecord]:
+        """Whether it says something of the client."""
+        return isinstance(record, PRESENCE_RECORDS) and record.who == self._inquiry.identity
+
     def _look_back(self, offset: int) -> Iterator[list[Stored]]:
         """Find out what was known of the client when that offset was written."""
         known = Known()
         try:
             for chunk in self._journal.read(self._journal.oldest, offset, kinds=PRESENCE_RECORDS):
                 for _, record in chunk:
-                    if record.who == self._inquiry.identity:  # type: ignore[union-attr]
-                        known.apply(record)  # type: ignore[arg-type]
+                    if self._is_mine(record):
+                        known.apply(record)
                 yield []
         except OffsetTrimmed:
             yield from self._look_back(offset)

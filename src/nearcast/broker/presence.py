@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,6 @@ from nearcast.broker.known import Known
 from nearcast.broker.session import Session
 from nearcast.journal import ContextEntry, Journal, Put, ReportEntry, Then
 from nearcast.matching import Matcher
-from nearcast.model.delivery import addressed_by
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.history import IMPLICIT_CONTEXT
@@ -36,7 +35,6 @@ class Present:
 
     position: Point | None = None
     contexts: dict[str, Mapping[str, Value]] = field(default_factory=dict)
-    accepts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,21 @@ Watch = Callable[[str, Instant], None]
 def _nobody(_client: str, _at: Instant) -> None: ...
 
 
+def _nothing() -> None: ...
+
+
 @dataclass(slots=True, eq=False)
 class Presence:
     journal: Journal
     matcher: Matcher
     now: Callable[[], Instant]
     watch: Watch = _nobody
+    settle: Callable[[], None] = _nothing
+    """Called before anything changes: what was published before is for those who were there then."""
+
+    accepting: set[str] = field(default_factory=set)
+    """Who takes what is addressed to it without a subscription."""
+
     _present: dict[str, Present] = field(default_factory=dict)
     _dirty: dict[str, Session] = field(default_factory=dict)
     _reports: int = 0
@@ -79,8 +86,7 @@ class Presence:
 
     def takes_addressed(self, client: str) -> bool:
         """Whether it takes what is addressed to it without a subscription."""
-        present = self._present.get(client)
-        return present is not None and present.accepts
+        return client in self.accepting
 
     def contexts(self, client: str) -> Mapping[str, Mapping[str, Value]]:
         present = self._present.get(client)
@@ -91,13 +97,14 @@ class Presence:
         present = self._present.get(client)
         return Known(present=True) if present is None else Known(present.position, present.contexts, present=True)
 
-    def addressed(self, client: str, event: Event) -> bool:
-        """Whether one of its contexts is what the event asks for."""
-        return addressed_by(event, (context for _, context in self.known(client).seen()))
+    def addressed(self, client: str, event: Event, *, located: bool) -> bool:
+        """Whether one of its contexts is what the event asks for; not ``located``: whether it may be, wherever the client is."""
+        return self.known(client).addressed(event, located=located)
 
     # What clients report
 
     def moved(self, session: Session, position: Point | None, then: Then | None = None) -> None:
+        self.settle()
         present = self._of(session)
         present.position = position
         if position is not None:
@@ -110,10 +117,29 @@ class Presence:
         self._write(session, entry, then)
         self.watch(session.client, at)
 
+    def moved_together(self, reports: Sequence[tuple[Session, Point]]) -> None:
+        """Many at once, none of them twice, and nobody waits for the disk."""
+        at, dirty = self.now(), self._dirty
+        clients, lat, lon, entries = [], [], [], []
+        for session, position in reports:
+            client = session.client
+            self._of(session).position = position
+            dirty[client] = session
+            clients.append(client)
+            lat.append(position.lat)
+            lon.append(position.lon)
+            entries.append(ReportEntry(at, session.identity, position.lat, position.lon))
+        self.matcher.move_together(clients, lat, lon)
+        self._reports += len(entries)
+        self.journal.write(entries)
+        for client in clients:
+            self.watch(client, at)
+
     def registered(
         self, session: Session, name: str, attributes: Mapping[str, Value] | None, then: Then | None = None
     ) -> None:
         """A context, or none of that name any more."""
+        self.settle()
         present = self._of(session)
         if attributes is not None:
             self.matcher.register_context(session.client, name, attributes)
@@ -128,13 +154,19 @@ class Presence:
 
     def accepts(self, session: Session, accepts: bool, then: Then | None = None) -> None:
         """Whether it takes what is addressed to it without a subscription."""
-        self._of(session).accepts = accepts
+        self.settle()
+        if accepts:
+            self.accepting.add(session.client)
+        else:
+            self.accepting.discard(session.client)
         self.matcher.accept_addressed(session.client, accepts)
         self._write(session, None, then)
 
     def forget(self, session: Session) -> list[Put]:
         """Its session is over: the contexts are deregistered with it (product.md)."""
+        self.settle()
         self._dirty.pop(session.client, None)
+        self.accepting.discard(session.client)
         present = self._present.pop(session.client, None) or Present()
         at = self.now()
         # The last one says that nothing is known any more, not even that it is there.
@@ -145,7 +177,10 @@ class Presence:
         return [Put(PRESENCE, session.client, None)]
 
     def _of(self, session: Session) -> Present:
-        return self._present.setdefault(session.client, Present())
+        present = self._present.get(session.client)
+        if present is None:
+            present = self._present[session.client] = Present()
+        return present
 
     # On disk
 
@@ -168,7 +203,7 @@ class Presence:
             return Put(PRESENCE, session.client, None)
         present = self._of(session)
         contexts = {name: _packed(attributes) for name, attributes in present.contexts.items()}
-        row = PresenceRow(*_degrees(present.position), contexts, present.accepts)
+        row = PresenceRow(*_degrees(present.position), contexts, session.client in self.accepting)
         return Put(PRESENCE, session.client, msgspec.msgpack.encode(row))
 
     def load(self, sessions: Mapping[str, Session]) -> None:
@@ -178,7 +213,7 @@ class Presence:
                 self.journal.write(puts=(Put(PRESENCE, client, None),))
                 continue
             row = msgspec.msgpack.decode(data, type=PresenceRow)
-            present = self._present[client] = Present(accepts=row.accepts)
+            present = self._present[client] = Present()
             if row.lat is not None and row.lon is not None:
                 present.position = Point(row.lat, row.lon)
                 self.matcher.move(client, row.lat, row.lon)
@@ -186,6 +221,7 @@ class Presence:
                 present.contexts[name] = _unpacked(text)
                 self.matcher.register_context(client, name, present.contexts[name])
             if row.accepts:
+                self.accepting.add(client)
                 self.matcher.accept_addressed(client)
 
 

@@ -18,9 +18,9 @@ from nearcast.broker.message import Message, Properties
 from nearcast.broker.presence import Presence
 from nearcast.broker.retained import Retained
 from nearcast.broker.router import Route, Router, Target
-from nearcast.broker.session import Session
-from nearcast.errors import Denied, JournalFailed
-from nearcast.journal import EventEntry, Journal, Put
+from nearcast.broker.session import Rights, Session
+from nearcast.errors import Denied, JournalFailed, NearcastError
+from nearcast.journal import EventEntry, Journal, Put, Then
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.model.time import to_text as instant_text
@@ -30,13 +30,6 @@ from nearcast.mqtt.publication import Publication, delivery_properties, is_plain
 from nearcast.mqtt.stream import V5
 
 Acknowledge = Callable[[PubAckReasonCode, str | None], None]
-
-
-class Rights(Protocol):
-    """What a publisher may do."""
-
-    def may_publish_plain(self, topic: str) -> bool: ...
-    def check_event(self, event: Event) -> None: ...
 
 
 RECENT: Final = 200_000
@@ -51,19 +44,20 @@ class PublishingStatistics:
     """Events that came again under the id that their publisher had given them."""
 
 
-class Moments:
-    """Events for whoever was or will be in a context; replaced by the broker's."""
+class Moments(Protocol):
+    """Events for whoever was or will be in a context."""
 
     def check(self, publisher: Session | None, event: Event) -> None:
         """``QuotaExceeded`` if no further one can be waited for."""
 
     def row(self, entry: EventEntry, offset: int) -> Put:
         """What is to be written with the event, so that a restart does not end the waiting."""
-        raise NotImplementedError
 
     def publish(self, event: Event, message: Message, publisher: Session | None) -> None:
         """It is on disk."""
-        raise NotImplementedError
+
+
+def _nothing() -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -72,11 +66,14 @@ class Publishing:
     router: Router
     presence: Presence
     retained: Retained
+    moments: Moments
     now: Callable[[], Instant]
     keep: Sequence[str] = ()
     """Topic filters of plain messages that are archived as well."""
 
-    moments: Moments = field(default_factory=Moments)
+    settle: Callable[[], None] = _nothing
+    """Called before anything is published: what was published before goes out before it."""
+
     _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
     _count: int = 0
     _delivered: int = 0
@@ -92,6 +89,7 @@ class Publishing:
 
     def plain(self, session: Session, packet: PublishPacket, topic: str) -> None:
         """A message of quality 0 that has nothing but a topic: the most frequent by far."""
+        self.settle()
         self._count += 1
         route = self.router.route(topic)
         if not route.plain or packet.topic_alias is not None or packet.message_expiry_interval is not None:
@@ -122,7 +120,7 @@ class Publishing:
                 (names.ID, self.next_id()),
                 (names.PUBLISHED, instant_text(self.now())),
             )
-        self._deliver(self._chosen(route, session), message)
+        self.deliver(self._chosen(route, session), message)
 
     def publish(
         self,
@@ -134,6 +132,7 @@ class Publishing:
         puts: Sequence[Put] = (),
     ) -> None:
         """Any message; ``puts`` are written with it.  Raises ``InvalidInput`` or ``Denied`` before anything has happened."""
+        self.settle()
         if is_plain(topic, packet.user_properties) and not session.announced:
             if not rights.may_publish_plain(topic):
                 raise Denied(f"no rule allows {rights} to publish to {topic!r} without a place")
@@ -194,19 +193,29 @@ class Publishing:
         route: Route | None = None,
     ) -> None:
         """An event, from a client or from elsewhere; its ``route`` if that is known."""
+        self.settle()
         self._count += 1
         if event.when is not None:
             self.moments.check(publisher, event)
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self._chosen(route, publisher)
-        before = self.retained.messages.get(event.topic)
         more = [self.retained.set(message)] if message.retain else []
         kept = self.retained.messages.get(event.topic)
+
+        def write(entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None) -> int:
+            try:
+                return self.journal.write(entries, rows, then)
+            except NearcastError:  # it does not even try
+                if message.retain:
+                    self.retained.written(event.topic, kept, failed=True)
+                raise
+
         if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
             if more:
-                self.journal.write(puts=more)
-            self._deliver(copies, message)
+                write((), more)
+                self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
+            self.deliver(copies, message)
             return
         identity = None if publisher is None else publisher.identity
         lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
@@ -219,26 +228,26 @@ class Publishing:
             more.append(self.moments.row(entry, self.journal.head))
 
         def written(failed: JournalFailed | None) -> None:
+            if message.retain:
+                self.retained.written(event.topic, kept, failed=failed is not None)
             if failed is not None:
                 for target in lasting:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
-                if message.retain:
-                    self.retained.put_back(event.topic, kept, before)
                 acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
                 return
-            self._deliver(copies, message)
+            self.deliver(copies, message)
             if event.when is not None:
                 self.moments.publish(event, message, publisher)
             nobody = not copies and event.when is None
             acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
 
         if message.qos:
-            offset = message.offset = self.journal.write((entry,), [*more, *puts], written)
+            offset = message.offset = write((entry,), [*more, *puts], written)
             for target in lasting:
                 target.session.owe(offset)
         else:
-            message.offset = self.journal.write((entry,), more)
+            message.offset = write((entry,), more)
             written(None)
 
     def _finish(self, key: tuple[str, str], puts: Sequence[Put], acknowledge: Acknowledge) -> None:
@@ -270,9 +279,19 @@ class Publishing:
                 targets.append(Target.of(chosen[0], [chosen[1]]))
         return targets
 
-    def _deliver(self, targets: list[Target], message: Message) -> None:
-        qos, retain = message.qos, message.retain
+    def together(self, events: int, copies: int) -> None:
+        """So many were published and go out, but not one by one."""
+        self._count += events
+        self._delivered += copies
+
+    def deliver(self, targets: Sequence[Target], message: Message) -> None:
+        """A copy for each of them."""
         self._delivered += len(targets)
+        self.copy(targets, message)
+
+    def copy(self, targets: Sequence[Target], message: Message) -> None:
+        """The same for copies that are counted already."""
+        qos, retain = message.qos, message.retain
         last: tuple[int, bool, tuple[int, ...], bool] | None = None
         data = b""
         for chosen in targets:
@@ -288,7 +307,9 @@ class Publishing:
                 continue
             connection = session.connection
             if quality or connection is None or connection.congested or session.largest is not None:
-                session.deliver(message, quality, target.identifiers, near=target.near, retain=kept)
+                session.deliver(
+                    message, quality, target.identifiers, near=target.near, retain=kept, shared=target.shared
+                )
                 continue
             # Nearly all receivers of an event get the same bytes.
             form = connection.version, target.near, target.identifiers, kept

@@ -9,6 +9,7 @@ from typing import Protocol
 from mqtt5 import ConnectPacket
 
 from nearcast.broker.access import Principal
+from nearcast.broker.orphans import Orphans, orphans_of
 from nearcast.broker.presence import Presence
 from nearcast.broker.router import Router
 from nearcast.broker.scheming import Scheming
@@ -44,7 +45,11 @@ class Reception:
     forgetting: Callable[[Session], list[Put]] = lambda _session: []
     """What others have to write when a session is over."""
 
+    orphans: Orphans = field(init=False)
     conversations: dict[str, Conversing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.orphans = Orphans(self.journal, self.router, self.now)
 
     def enter(
         self,
@@ -139,6 +144,7 @@ class Reception:
     def forget(self, session: Session, then: Then | None = None) -> None:
         """The session is over."""
         self.wills.publish(session)
+        orphans = orphans_of(session)
         for held in list(session.held.values()):
             self.past.end(session, held)
         self.router.forget(session)
@@ -150,6 +156,7 @@ class Reception:
         ]
         self.presence.watch(session.client, self.now())
         self.journal.write(puts=puts, then=then)
+        self.orphans.hand_on(orphans)
 
     def expire(self) -> None:
         for session in self.sessions.expired(self.now()):

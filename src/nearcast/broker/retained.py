@@ -35,6 +35,14 @@ _DECODER: Final = msgspec.msgpack.Decoder(RetainedRow)
 
 
 @dataclass(slots=True, eq=False)
+class Unwritten:
+    """A topic of which something was set that is not on disk yet."""
+
+    on_disk: Message | None
+    writes: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class Retained:
     """Kept in memory and on disk."""
 
@@ -42,6 +50,7 @@ class Retained:
     now: Callable[[], Instant]
     messages: dict[str, Message] = field(default_factory=dict)
     _size: int = 0
+    _unwritten: dict[str, Unwritten] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -57,8 +66,13 @@ class Retained:
         return len(self.messages) - (old is not None), self._size - (0 if old is None else len(old.payload))
 
     def set(self, message: Message) -> Put:
-        """Keep it, or with an empty payload forget what there is; what is to be written for that."""
-        self.forget(message.topic)
+        """Keep it, or with an empty payload forget what there is; what is to be written for that.
+
+        Whether that could be written is to be said afterwards, with ``written``.
+        """
+        topic = message.topic
+        self._unwritten.setdefault(topic, Unwritten(self.messages.get(topic))).writes += 1
+        self._take_out(topic)
         if not message.payload:
             return Put(RETAINED, message.topic, None)
         # A copy: who is given it later is not owed what stands at the offset that the message itself will get.
@@ -77,12 +91,18 @@ class Retained:
         )
         return Put(RETAINED, message.topic, msgspec.msgpack.encode(row))
 
-    def put_back(self, topic: str, kept: Message | None, before: Message | None) -> None:
-        """What was set could not be written: it is as before, unless something else was set since."""
-        if self.messages.get(topic) is kept:
-            self.forget(topic)
-            if before is not None:
-                self._keep(before)
+    def written(self, topic: str, kept: Message | None, *, failed: bool) -> None:
+        """What was set as ``kept`` is on disk; if that has failed, what is there holds again, unless something else was set since."""
+        unwritten = self._unwritten[topic]
+        unwritten.writes -= 1
+        if not unwritten.writes:
+            del self._unwritten[topic]
+        if not failed:
+            unwritten.on_disk = kept
+        elif self.messages.get(topic) is kept:
+            self._take_out(topic)
+            if unwritten.on_disk is not None:
+                self._keep(unwritten.on_disk)
 
     def matching(self, topic_filter: str) -> Iterator[list[Message]]:
         """What is there and has not expired, a few topics at a time; between two steps anything may change."""
@@ -127,6 +147,11 @@ class Retained:
 
     def forget(self, topic: str) -> None:
         """In memory; what is to be written for that is the caller's business."""
+        self._take_out(topic)
+        if topic in self._unwritten:
+            self._unwritten[topic].on_disk = None
+
+    def _take_out(self, topic: str) -> None:
         message = self.messages.pop(topic, None)
         if message is not None:
             self._size -= len(message.payload)

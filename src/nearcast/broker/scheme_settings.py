@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from nearcast.broker.settings_kinds import Duration, Section
 from nearcast.errors import InvalidSettings
 from nearcast.model.time import MICROSECONDS
+from nearcast.settings_files import Duration, Section
 
 if TYPE_CHECKING:  # a second to import, which `nearcast serve --help` need not wait for
     from nearcast.filtering.specification import Territory

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from nearcast.dissemination.scheme_messages import INTERFACE, Hello, check
 from nearcast.dissemination.scheme_state import ClientState
 from nearcast.errors import InvalidRecord, UnknownName
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
-from nearcast.filtering.specification import Territory, scheme_of
+from nearcast.filtering.specification import Radial, Territory, scheme_of
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
@@ -34,8 +35,6 @@ from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
 
 T = TypeVar("T")
-
-_EXACT: Final = frozenset({"RADIAL", "LPS"})
 
 NAME: Final = "broker"
 """Under which plans are made; the same in every life, so that clients recognise them."""
@@ -215,7 +214,7 @@ class LiveSchemes:
 
     def exact_position(self, client: str) -> Point | None:
         """The same where the scheme has every client report as it moves; others let positions grow old, and know cells."""
-        return self.position(client) if self.scheme_of(client).name in _EXACT else None
+        return self.position(client) if _is_exact(self.scheme_of(client)) else None
 
     # Transitions
 
@@ -293,6 +292,12 @@ class LiveSchemes:
             return False
         self._send(client, payload)
         return True
+
+
+@lru_cache
+def _is_exact(spec: MechanismSpec) -> bool:
+    scheme = scheme_of(spec)
+    return type(scheme) is Radial and scheme.update == "fix"
 
 
 def _decoded(data: bytes, kind: type[T], what: str) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from nearcast.broker.access import Principal
@@ -56,6 +56,8 @@ class Scheming:
         self.live.located = self._located
         self._recorded = 0
         self._scheme = str(plan.initial)
+        self._plan: str | None = None
+        """Whose transitions are being recorded."""
 
     def load(self) -> None:
         """Before subscriptions are restored."""
@@ -106,6 +108,14 @@ class Scheming:
         if session is not None:
             self._presence.moved(session, position)
 
+    def carry_out(self, plan: str, scheme: str, clients: Sequence[str] | None) -> None:
+        """A plan from outside; what it changes is recorded under its id."""
+        self.flush()
+        self.live.transition(scheme, clients)
+        self._plan = plan
+        self.flush()
+        self._plan = None
+
     # On disk
 
     def _later(self) -> None:
@@ -124,7 +134,7 @@ class Scheming:
         entries = []
         for done in status.latest[len(status.latest) - min(new, len(status.latest)) :]:
             if done.everybody:
-                entries.append(TransitionEntry(done.time, NAME, PROXY, self._scheme, str(done.scheme)))
+                entries.append(TransitionEntry(done.time, NAME, PROXY, self._scheme, str(done.scheme), plan=self._plan))
                 self._scheme = str(done.scheme)
         return entries
 

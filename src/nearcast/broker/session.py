@@ -45,13 +45,20 @@ class Store(Protocol):
 
 
 class Rights(Protocol):
-    """What the client may do when it is not there to be asked who it is."""
+    """What the client may do, whether it is there or not."""
+
+    @property
+    def unrestricted(self) -> bool:
+        """Whether there is nothing that it may not publish."""
+
+    def may_publish_plain(self, topic: str) -> bool:
+        """Whether it may publish there without a place."""
 
     def may_receive(self, topic: str) -> bool:
         """Whether it may get events of that topic without a subscription, because they are addressed to it."""
 
     def check_event(self, event: Event) -> None:
-        """``Denied`` if it may not publish the event: its will."""
+        """``Denied`` if it may not publish the event."""
 
 
 class Wire(Protocol):
@@ -61,6 +68,7 @@ class Wire(Protocol):
     congested: bool
 
     def write(self, data: bytes) -> None: ...
+    def write_all(self, packets: list[bytes]) -> None: ...
     def send(self, packet: PubRelPacket) -> None: ...
     def has_room(self) -> bool: ...
 
@@ -97,6 +105,9 @@ class Outgoing:
 
     confirmed: Callable[[], None] | None = None
     """Told when it is over: confirmed, expired or given up."""
+
+    shared: Held | None = None
+    """The shared subscription by which it came: another member of the group may take it instead."""
 
     @property
     def size(self) -> int:
@@ -219,13 +230,14 @@ class Session:
         near: bool,
         retain: bool = False,
         confirmed: Callable[[], None] | None = None,
+        shared: Held | None = None,
     ) -> None:
         """One copy, as soon as the client can take it; ``confirmed`` is told of the end of one of quality 1 or 2."""
         connection = self.connection
         if qos:
             if self.durable and message.offset is not None:
                 self.pending[message.offset] = None
-            self._take(Outgoing(message, qos, retain, near, identifiers, confirmed=confirmed))
+            self._take(Outgoing(message, qos, retain, near, identifiers, False, confirmed, shared))
         elif connection is None or (connection.congested and not connection.has_room()):
             self.dropped += 1
         elif message.expires is not None and message.expires <= self.now():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,10 +12,13 @@ import msgspec
 from nearcast.broker.confirmed import Confirmed, Span
 from nearcast.broker.message import Message
 from nearcast.broker.session import OUTGOING, Outgoing, Session, SessionLimits
+from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put, Then
 from nearcast.journal.identities import Identities
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.mqtt.client_ids import is_generated
 
+log: Final = logging.getLogger("nearcast.broker")
 SESSIONS: Final = "sessions"
 SUBSCRIPTIONS: Final = "subscriptions"
 INCOMING: Final = "incoming"
@@ -130,8 +134,7 @@ class Sessions:
 
     def create(self, client: str, user: str | None = None, identity: str | None = None) -> Session:
         """A new session; its identity is that of user and client id together: another user may come by the same client id."""
-        who = client if user is None else f"{user}\0{client}"
-        session = Session(client, identity or self.identities.of(who), self, self.limits, self.now)
+        session = Session(client, identity or self.identities.of(_who(client, user)), self, self.limits, self.now)
         self.all[client] = session
         return session
 
@@ -141,9 +144,18 @@ class Sessions:
         self._dropped += session.dropped
         self.all.pop(session.client, None)
         self.wills.pop(session.client, None)
-        self.users.pop(session.client, None)
+        user = self.users.pop(session.client, None)
+        if is_generated(session.client):
+            self._nobody([_who(session.client, user)])
         self._dirty.pop(session.client, None)
         return self.rows_gone(session)
+
+    def _nobody(self, clients: Sequence[str]) -> None:
+        """They had generated ids, by which nobody comes back: whoever they were, nobody can be asked for."""
+        try:
+            self.identities.forget(clients)
+        except JournalFailed as error:  # the next start tidies up
+            log.warning("%s", error)
 
     def rows_gone(self, session: Session) -> list[Put]:
         """Nothing of it is kept on disk any more."""
@@ -216,6 +228,8 @@ class Sessions:
             if row.user is not None:
                 self.users[client] = row.user
             self._first[client] = row.first
+        known = {_who(client, self.users.get(client)) for client in self.all}
+        self._nobody([who for who in self.identities.clients() if who not in known and is_generated(_client(who))])
         for key in self.journal.load(INCOMING):
             client, _, packet_id = key.rpartition("\0")
             if client in self.all:
@@ -259,3 +273,12 @@ class Sessions:
                 # same, and would take another message under this id for a copy of it.
                 session.in_flight[number] = Outgoing(Message("", b"", 2), 2, False, False, (), released=True)
         self._first.clear()
+
+
+def _who(client: str, user: str | None) -> str:
+    """To whom an identity is given: no user and no client id holds a NUL."""
+    return client if user is None else f"{user}\0{client}"
+
+
+def _client(who: str) -> str:
+    return who.rpartition("\0")[2]

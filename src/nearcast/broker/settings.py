@@ -15,14 +15,15 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from nearcast.broker.scheme_settings import SchemeSettings
-from nearcast.broker.settings_kinds import Duration, Section, Size, read_settings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
 from nearcast.model.topic import checked_topic_filter
 from nearcast.mqtt.areas import area_of_tree
+from nearcast.settings_files import Duration, Section, Size, read_settings
 
-Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)] | Literal["any"]
-"""0: not opened; ``"any"``: a free one, as the operating system chooses."""
+HIGHEST_PORT: Final = 65_535
+Port = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_PORT)] | Literal["any", "off"]
+"""``"any"`` or 0: a free one, as the operating system chooses; ``"off"``: not opened."""
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Rate = Annotated[float, msgspec.Meta(ge=0)]
@@ -44,9 +45,9 @@ class Listener:
 class ListenSettings(Section, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: Port = 1883
-    tls_port: Port = 0
-    websocket_port: Port = 0
-    websocket_tls_port: Port = 0
+    tls_port: Port = "off"
+    websocket_port: Port = "off"
+    websocket_tls_port: Port = "off"
     http_host: str = "127.0.0.1"
     http_port: Port = 8080
     http_tls: bool = False
@@ -62,7 +63,9 @@ class ListenSettings(Section, frozen=True, kw_only=True):
             ("http", self.http_host, self.http_port, self.http_tls),
         )
         return tuple(
-            Listener(protocol, host, 0 if port == "any" else port, tls) for protocol, host, port, tls in wanted if port
+            Listener(protocol, host, 0 if port == "any" else port, tls)
+            for protocol, host, port, tls in wanted
+            if port != "off"
         )
 
 
@@ -254,7 +257,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     def check(self) -> None:
         """Refuse what would open the broker by accident."""
         if not self.listen.listeners():
-            raise InvalidSettings("listen: every port is 0, so that nobody could connect; open one")
+            raise InvalidSettings("listen: every port is off, so that nobody could connect; open one")
         for problem in self._exposures():
             raise InvalidSettings(problem)
 
@@ -272,14 +275,27 @@ _EXPOSED: Final = (
     "included, would travel in the clear; set {instead}, or listen.plain = true if the network itself is safe"
 )
 _WORDS: Final = {
-    "mqtt": {"host_key": "host", "port_key": "port", "instead": "listen.port = 0 and listen.tls_port = 8883"},
+    "mqtt": {"host_key": "host", "port_key": "port", "instead": 'listen.port = "off" and listen.tls_port = 8883'},
     "websocket": {
         "host_key": "host",
         "port_key": "websocket_port",
-        "instead": "listen.websocket_port = 0 and listen.websocket_tls_port = 8884",
+        "instead": 'listen.websocket_port = "off" and listen.websocket_tls_port = 8884',
     },
     "http": {"host_key": "http_host", "port_key": "http_port", "instead": "listen.http_tls = true"},
 }
+
+
+def port_in(text: str) -> Port:
+    """A port as it is written on the command line: the same words and numbers as in a file."""
+    if text == "any":
+        return "any"
+    if text == "off":
+        return "off"
+    if not (text.isascii() and text.isdecimal()) or int(text) > HIGHEST_PORT:
+        raise InvalidSettings(
+            f"{text!r} is no port; write a number up to {HIGHEST_PORT}, 'any' (or 0) for a free one, or 'off' for none"
+        )
+    return int(text)
 
 
 def is_loopback(host: str) -> bool:

@@ -141,13 +141,9 @@ class Subscribing:
         identifier: int | None,
         now: Instant,
     ) -> Held:
-        if request.group is not None:
-            if wanted.no_local:
-                raise InvalidTopic("a shared subscription cannot be no-local (MQTT 5, 3.8.3.1)")
-            if (request.area is not None and request.area.is_relative) or request.since is not None:
-                raise InvalidTopic(
-                    "members of a shared subscription have no place and no past in common; leave both out"
-                )
+        relative = request.area is not None and request.area.is_relative
+        if request.group is not None and (relative or request.since is not None):
+            raise InvalidTopic("members of a shared subscription have no place and no past in common; leave both out")
         held = held_of(request, int(wanted.max_qos), wanted.no_local, wanted.retain_as_published, identifier, now)
         principal.check_subscription(held.subscription, now)
         return held
@@ -232,12 +228,13 @@ class Subscribing:
         event = delivered_event(
             message.topic, message.payload, message.near_properties, None, id=message.event or "-", received=self.now()
         )
-        known = self.presence.known(session.client)
+        known, located = self.presence.known(session.client), self.router.is_located(session.client)
+        around = subscription.area is not None and subscription.area.is_relative
         return (
             event.when is None
-            and in_area(subscription.area, event.place, known.position)
+            and ((around and not located) or in_area(subscription.area, event.place, known.position))
             and (subscription.where is None or evaluate(subscription.where, event.properties()) is True)
-            and known.concerned(event)
+            and known.concerned(event, located=located)
         )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from nearcast.cli import bench, experiment, user
+from nearcast.cli import bench, experiment, pipeline, user
 from nearcast.cli.demo import demo
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(user.app, name="user")
+app.add_typer(pipeline.app, name="pipeline")
 app.command()(demo)
 app.command()(serve)
 app.command()(transition)

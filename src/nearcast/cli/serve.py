@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nearcast.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from nearcast.broker.settings import Port
+
 
 def serve(
-    port: Annotated[int | None, typer.Option(help="Port for MQTT (default 1883; 0: any free one).")] = None,
-    http_port: Annotated[int | None, typer.Option(help="Port for HTTP (default 8080; 0: any free one).")] = None,
+    port: Annotated[str | None, typer.Option(help="Port for MQTT (default 1883; any or 0: a free one; off).")] = None,
+    http_port: Annotated[
+        str | None, typer.Option(help="Port for HTTP (default 8080; any or 0: a free one; off).")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder for all that the broker keeps.")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file (TOML), see docs/broker.md.")] = None,
 ) -> None:
@@ -26,7 +33,7 @@ def serve(
     from nearcast.broker.settings import BrokerSettings, load
 
     settings = BrokerSettings() if config is None else load(config)
-    settings = settings.changed(data=data, port=_port(port), http_port=_port(http_port))
+    settings = settings.changed(data=data, port=_port("--port", port), http_port=_port("--http-port", http_port))
     for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
         check()  # before any port is open
     set_up(settings.log)
@@ -42,5 +49,10 @@ def serve(
     uvloop.run(run(settings, ready))
 
 
-def _port(asked: int | None) -> int | Literal["any"] | None:
-    return "any" if asked == 0 else asked
+def _port(option: str, asked: str | None) -> Port | None:
+    from nearcast.broker.settings import port_in
+
+    try:
+        return None if asked is None else port_in(asked)
+    except InvalidSettings as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None

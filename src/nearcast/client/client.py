@@ -37,6 +37,7 @@ from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import MICROSECONDS
 from nearcast.mqtt import names
 from nearcast.mqtt.areas import area_text
+from nearcast.mqtt.client_ids import generated
 from nearcast.mqtt.names import ReservedTopic
 from nearcast.mqtt.positions import PositionReport
 from nearcast.mqtt.requests import subscription_request
@@ -71,9 +72,9 @@ class Client(Listener):
         self.client_id: Final = terms.client_id
         clock = clock or LiveClock()
         self._now: Final = clock.now
-        self._presence: Final = Presence()
+        self._presence: Final = Presence(self._now)
         self._link: Final = Link(terms, self)
-        self._inbox: Final = Inbox(self._presence.track, self._now, self._link.acknowledge)
+        self._inbox: Final = Inbox(self._presence.own, self._now, self._link.acknowledge)
         self._schemes: Final = Scheming(terms.client_id, clock, self._link, self._inbox)
         self._subscriptions: Final = Subscriptions(
             self._link, self._inbox, self._schemes, self._presence, self._say, self._now
@@ -84,7 +85,8 @@ class Client(Listener):
 
     async def __aenter__(self) -> Self:
         await self._schemes.start()
-        await self._link.open()
+        if not await self._link.open():
+            self._presence.own.begin(self._now(), self._presence.contexts)
         return self
 
     async def __aexit__(
@@ -276,6 +278,7 @@ class Client(Listener):
 
     def resumed(self, *, session_present: bool) -> None:
         if not session_present:
+            self._presence.own.begin(self._now(), self._presence.contexts)
             task = asyncio.create_task(self._restore())
             self._restoring.add(task)
             task.add_done_callback(self._restoring.discard)
@@ -342,7 +345,7 @@ def connect(
     return Client(
         Terms(
             address,
-            client_id or f"nearcast-{secrets.token_hex(8)}",
+            client_id or generated(),
             tls_context(address, tls),
             clean_start,
             _seconds(session_expiry),

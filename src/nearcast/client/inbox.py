@@ -15,10 +15,10 @@ from typing import Final
 from mqtt5 import PublishPacket
 
 from nearcast.client.protocol import Delivered, Receipt
-from nearcast.client.track import Track
+from nearcast.client.track import Own
 from nearcast.errors import InvalidInput, NearcastError
 from nearcast.model.acceptance import accepted
-from nearcast.model.delivery import in_area, within_reach
+from nearcast.model.delivery import in_area
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import EVER, Instant
@@ -113,7 +113,7 @@ class Stream:
     """When its time frame does."""
 
     by_scheme: bool = False
-    """The broker knows this client's position through a filter scheme, so not exactly: the last check is needed."""
+    """A filter scheme decides what comes of it, which knows the client's position not exactly: the last check is needed."""
 
     stored: tuple[int, int] | None = None
     """So many of so many stored events have come, as the broker said last (``nc-past``)."""
@@ -141,27 +141,29 @@ class Stream:
     def waiting(self) -> int:
         return len(self._queue)
 
-    def wants(self, event: Event, track: Track) -> bool:
-        """The last check (model.acceptance): by the position at publication, which this client knows best.
+    def wants(self, event: Event, at: Instant, own: Own) -> bool:
+        """The last check (model.acceptance): by the position at that time, which this client knows best.
 
         What the broker matched itself, exactly and by what it knew then, is not judged again by what is known now.
         """
-        subscription = self.check
-        if subscription is None or not self.by_scheme:
-            return True
-        if not accepted(subscription, event, ""):
+        around = self.check if self.by_scheme else None
+        if around is not None and not accepted(around, event, ""):
             return False
         # Of what was stored the broker has judged the place, by where this client was when it subscribed.
-        if event.when is not None or event.published < self.begun or not track.knows(event.published):
+        if event.when is not None or at < self.begun:
             return True
-        position = track.position(event.published)
-        return in_area(subscription.area, event.place, position) and within_reach(event.reach, position)
+        if around is not None and own.track.knows(at):
+            if not in_area(around.area, event.place, own.track.position(at)):
+                return False
+        elif not own.vague:
+            return True
+        return own.concerned(event, at)
 
-    def offer(self, event: Event, named: bool, claim: Claim, track: Track) -> None:
-        """Take the event in, unless it came before or is not wanted; ``named`` if its id is the broker's."""
+    def offer(self, event: Event, named: bool, claim: Claim, at: Instant, own: Own) -> None:
+        """Take the event in, unless it came before or is not wanted at that time; ``named`` if its id is the broker's."""
         if self._ended:
             return
-        if not self.wants(event, track):
+        if not self.wants(event, at, own):
             self._unwanted += 1
             return
         if claim.receipt is None and len(self._queue) >= self.limit:
@@ -223,7 +225,7 @@ def checked(request: SubscriptionRequest, now: Instant, qos: int, *, no_local: b
 class Inbox:
     """All subscriptions of one client."""
 
-    track: Track
+    own: Own
     now: Callable[[], Instant]
     acknowledge: Callable[[Receipt], None]
     streams: dict[int, Stream] = field(default_factory=dict)
@@ -263,9 +265,11 @@ class Inbox:
             self._unreadable += 1
         else:
             stored = _stored(packet)
+            # What is retained holds still (broker.subscribing): it is judged like an event of this moment.
+            at = self.now() if packet.retain else event.published
             for stream in streams:
                 stream.stored = stored or stream.stored
-                stream.offer(event, named, claim, self.track)
+                stream.offer(event, named, claim, at, self.own)
         if not claim.holders:
             claim.release()
 

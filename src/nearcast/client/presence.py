@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.client.attributes import attributes_of
-from nearcast.client.track import Track, on_the_wire
+from nearcast.client.track import Own, Track, on_the_wire
 from nearcast.errors import InvalidEvent, InvalidPosition, UnknownName
 from nearcast.model.area import Area, Circle
 from nearcast.model.event import Proximity
@@ -55,10 +55,15 @@ class Motion:
 class Presence:
     """One client."""
 
-    track: Track = field(default_factory=Track)
+    now: Callable[[], Instant]
+    own: Own = field(default_factory=Own)
     contexts: dict[str, dict[str, Value]] = field(default_factory=dict)
     accepts: bool = False
     announced: dict[str, Proximity] = field(default_factory=dict)
+
+    @property
+    def track(self) -> Track:
+        return self.own.track
 
     def move(self, at: Instant, motion: Motion) -> PositionReport | None:
         """Remember where the client is now; the report that says so."""
@@ -85,6 +90,7 @@ class Presence:
         topic = _context_topic(name)
         payload = context_payload(ContextReport(attributes, position))
         self.contexts[name] = attributes
+        self.own.changed(self.now(), self.contexts)
         return Statement(topic, payload, f"the context {name!r}")
 
     def deregister(self, name: str) -> Statement:
@@ -92,6 +98,7 @@ class Presence:
             raise UnknownName(
                 f"there is no context {name!r} to deregister; known: {', '.join(self.contexts) or 'none'}"
             )
+        self.own.changed(self.now(), self.contexts)
         return Statement(_context_topic(name), b"", f"the end of the context {name!r}")
 
     def accept(self, accept: bool) -> Statement:

@@ -65,7 +65,7 @@ class Scheming:
         return (
             self._schemes is not None
             and self._schemes.ready
-            and any(stream.is_relative for stream in self._inbox.streams.values())
+            and any(stream.is_relative and stream.active for stream in self._inbox.streams.values())
         )
 
     # The application's side
@@ -123,6 +123,7 @@ class Scheming:
         ready = self._schemes is not None and self._schemes.ready
         for stream in self._inbox.streams.values():
             stream.by_scheme = ready and stream.is_relative
+            self._inbox.own.vague = self._inbox.own.vague or stream.by_scheme
 
     def _send(self, payload: bytes) -> None:
         def packet(number: int | None) -> PublishPacket:

@@ -13,7 +13,7 @@ from nearcast.client.attributes import quality_of
 from nearcast.client.events import Events
 from nearcast.client.inbox import Inbox, Stream, checked
 from nearcast.client.link import Link
-from nearcast.client.presence import Presence, Statement
+from nearcast.client.presence import Presence, Statement, position_statement
 from nearcast.client.refusals import subscription_refused
 from nearcast.client.scheming import Scheming
 from nearcast.errors import InvalidInput, InvalidSubscription, NearcastError
@@ -21,6 +21,7 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.model.time import to_text as instant_text
 from nearcast.mqtt import names
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.positions import PositionReport
 from nearcast.mqtt.requests import SubscriptionRequest
 
 _MOST_IDENTIFIERS: Final = 268_435_455
@@ -65,6 +66,8 @@ class Subscriptions:
             else:
                 if stream.is_relative and stream.check is not None:
                     self._schemes.interested(stream.check)
+                    if self._schemes.active and stream.request.begins_in_the_past:
+                        await self._tell_position()  # what is stored is judged by it, once, and by the broker
                 await self._subscribe(stream, stream.request)
         except BaseException:
             self._drop(stream)
@@ -74,10 +77,13 @@ class Subscriptions:
     async def _finish(self, stream: Stream) -> None:
         if self._inbox.streams.get(stream.identifier) is not stream:
             return
+        by_schemes = self._schemes.active
         self._drop(stream)
         request = stream.request
         if self._link.is_over:
             return
+        if by_schemes and not self._schemes.active:
+            await self._tell_position()  # from now on nobody else does
         if request is None:
             await self._say(self._presence.accept(False))
             return
@@ -90,6 +96,11 @@ class Subscriptions:
             raise subscription_refused(
                 f"to end the subscription to {request.filter!r}", max(answer.reasons), answer.message
             )
+
+    async def _tell_position(self) -> None:
+        position = self._presence.track.newest
+        if position is not None:
+            await self._say(position_statement(PositionReport(position)))
 
     def _drop(self, stream: Stream) -> None:
         self._inbox.remove(stream)

@@ -7,8 +7,9 @@
 ``store``            the transactions; ``reserve``: how they go on when the disk is full
 ``database``         the file; ``lock``: who may open it; ``failures``: what is wrong with it
 ``reading``          chunks of records, by offset, time and kind
-``archive``          closed stretches on their way to the lake; ``lake``, ``extent``: as rows of the record tables
-``tail``             the freshest records as an Arrow stream
+``archive``          closed stretches on their way to the lake; ``lake``: its files
+``rows``             records as rows of the record tables; ``extent``: how far an area reaches
+``tail``             the freshest records, or stretches as they are on disk, as an Arrow stream
 ``identities``       who is who, in a file of its own
 ===================  =====================================================================
 

@@ -2,9 +2,10 @@
 
 A crash at any moment neither loses nor doubles a row.  How far an export will go is written down before its first file
 appears; after a crash the same offsets are exported again, under the same names.  That they are complete is written down
-when all files are on disk.
+when all files are on disk: first in the journal, then in the lake, for readers that know nothing of the journal.
 
-An event that was unpublished before its export has no row in the lake; of one that was unpublished later the row stays.
+An event that was unpublished before its export has no row in the lake; of one that was unpublished later the row stays,
+and the table ``unpublished`` says so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 
 from nearcast.journal.entries import EventEntry, Record, UnpublishEntry
 from nearcast.journal.journal import Journal
-from nearcast.journal.lake import export
+from nearcast.journal.lake import export, mark_exported
 
 _PLANNED: Final = "exporting"
 _RECORDS_AT_ONCE: Final = 200_000
@@ -42,6 +43,8 @@ class Archive:
         self._lake: Final = lake
         self._every: Final = every
         self._rows = 0
+        self._marked = 0
+        """What the lake says of itself, as far as it was written in this life."""
         self._end: Final = threading.Event()
         self._one_at_a_time: Final = threading.Lock()
         self._thread: Final = threading.Thread(target=self._run, name="archive", daemon=True)
@@ -61,6 +64,7 @@ class Archive:
         """Export all that is on disk, in this thread; gives the number of rows."""
         rows = 0
         with self._one_at_a_time:
+            self._mark()  # a crash may have come in between
             while not self._end.is_set() and (records := self._next()):
                 rows += self._export(records)
         self._rows += rows
@@ -107,4 +111,11 @@ class Archive:
         )
         rows = export(self._lake, f"{first:020}-{last:020}", records, unpublished)
         self._journal.set_exported(last + 1)
+        self._mark()
         return rows
+
+    def _mark(self) -> None:
+        exported = self._journal.exported
+        if exported > self._marked:
+            mark_exported(self._lake, exported)
+            self._marked = exported

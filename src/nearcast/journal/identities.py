@@ -11,7 +11,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,6 +83,24 @@ class Identities:
             # The log in front of the database still has the row as it was.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return found
+
+    def forget(self, clients: Sequence[str]) -> None:
+        """They will not come back, and nobody needs to know who they were.  Does not wait for the disk, unlike ``erase``."""
+        with self._lock, self._explained():
+            for client in clients:
+                self._remembered.pop(client, None)
+            self._connection.execute("BEGIN")
+            try:
+                self._connection.executemany("DELETE FROM identity WHERE client = ?", [(each,) for each in clients])
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+
+    def clients(self) -> list[str]:
+        """All that have an identity."""
+        with self._lock, self._explained():
+            return [str(row[0]) for row in self._connection.execute("SELECT client FROM identity")]
 
     def statistics(self) -> IdentityStatistics:
         with self._lock, self._explained():

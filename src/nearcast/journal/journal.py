@@ -89,6 +89,11 @@ class Journal:
         return self._writer.durable
 
     @property
+    def stored(self) -> int:
+        """Behind the last record on disk.  Unlike ``durable`` it never falls, not even when a failure is followed by a restart."""
+        return self._store.end
+
+    @property
     def oldest(self) -> int:
         """Everything below was deleted by retention."""
         return self._store.oldest
@@ -141,6 +146,28 @@ class Journal:
         reading.check_kept(first, self.oldest)
         wanted = reading.Wanted(first, LARGEST if last is None else last, since, until, mask_of(kinds))
         return reading.chunks(self._path, wanted, limit, lambda: self.oldest)
+
+    def stretches(
+        self,
+        first: int,
+        last: int,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        kinds: Iterable[type[Record]] | None = None,
+        most_bytes: int,
+    ) -> tuple[list[reading.Stretch], bool]:
+        """The same undecoded, about so many bytes at a time, and whether these are all.
+
+        Whole stretches: those at the ends may hold more than was wanted.
+        """
+        reading.check_kept(first, self.oldest)
+        wanted = reading.Wanted(first, last, since, until, mask_of(kinds))
+        return reading.stretches(self._path, wanted, most_bytes, lambda: self.oldest)
+
+    def known(self, table: str, keys: Sequence[str]) -> set[str]:
+        """Of these keys, those that the committed state of a table has; for a worker thread."""
+        return reading.known(self._path, table, keys)
 
     def trim(self) -> Future[None]:
         """Delete what retention allows now, without waiting for the next time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -68,6 +68,18 @@ def load(path: Path, table: str) -> dict[str, bytes]:
         connection.close()
 
 
+def known(path: Path, table: str, keys: Sequence[str]) -> set[str]:
+    """Of these keys, those that have a value."""
+    connection = open_for_reading(path)
+    query = "SELECT 1 FROM state WHERE name = ? AND key = ?"
+    try:
+        return {key for key in keys if connection.execute(query, (table, key)).fetchone()}
+    except sqlite3.Error as error:
+        raise failure(path, error) from error
+    finally:
+        connection.close()
+
+
 def mark_of(path: Path, name: str) -> int | None:
     connection = open_for_reading(path)
     try:
@@ -109,6 +121,42 @@ def chunks(
         connection.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Records that were committed together, as they stand on disk."""
+
+    first: int
+    count: int
+    checksum: int
+    body: bytes
+
+
+def stretches(path: Path, wanted: Wanted, most_bytes: int, oldest: Callable[[], int]) -> tuple[list[Stretch], bool]:
+    """Whole stretches, about so many bytes of them; and whether those are all.
+
+    Not decoded: who reads much does that himself, elsewhere.
+    """
+    connection = open_for_reading(path)
+    found: list[Stretch] = []
+    size = 0
+    try:
+        position = _before(connection, wanted.first)
+        while size < most_bytes:
+            places = _stretches(connection, wanted, position, _STRETCHES_AT_ONCE)
+            rows = _rows(connection, [first for _, first in places], most_bytes - size)
+            check_kept(wanted.first, oldest())
+            if not rows:
+                return found, True
+            position = places[len(rows) - 1]
+            found += [Stretch(first, count, checksum, body) for first, count, _, _, _, checksum, body in rows]
+            size += sum(len(row[-1]) for row in rows)
+    except sqlite3.Error as error:
+        raise failure(path, error) from error
+    finally:
+        connection.close()
+    return found, False
+
+
 def check_kept(first: int, oldest: int) -> None:
     if first < oldest:
         raise OffsetTrimmed(f"offset {first} was deleted by retention; the oldest that is left is {oldest}", oldest)
@@ -142,8 +190,8 @@ _Row = tuple[int, int, Instant, Instant, int, int, bytes]
 _COLUMNS: Final = "first, count, first_time, last_time, kinds, checksum, body"
 
 
-def _rows(connection: sqlite3.Connection, firsts: list[int]) -> list[_Row]:
-    """The rows of these stretches, as many from the beginning as are read at once."""
+def _rows(connection: sqlite3.Connection, firsts: list[int], most_bytes: int = _BYTES_AT_ONCE) -> list[_Row]:
+    """The rows of these stretches, as many from the beginning as are about so many bytes."""
     marks = ", ".join("?" * len(firsts))
     query = f"SELECT {_COLUMNS} FROM stretch WHERE first IN ({marks}) ORDER BY first"  # noqa: S608 - question marks
     cursor = connection.execute(query, firsts)
@@ -152,7 +200,7 @@ def _rows(connection: sqlite3.Connection, firsts: list[int]) -> list[_Row]:
     for row in cursor:
         rows.append(row)
         size += len(row[-1])
-        if size >= _BYTES_AT_ONCE:
+        if size >= most_bytes:
             break
     cursor.close()
     return rows

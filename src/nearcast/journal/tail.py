@@ -1,15 +1,25 @@
 """The freshest records as an Arrow IPC stream, for readers outside the process: what is not in the lake yet.
 
-Columns that most kinds have stand beside ``body``, the whole record as the journal keeps it (``entries`` says what its
-msgpack array holds).  The metadata of the schema says ``nearcast.next``, the offset to go on from, and ``nearcast.oldest``.
+``tail``: a row for each record.  Columns that most kinds have stand beside ``body``, the whole record as the journal keeps
+it (``entries`` says what its msgpack array holds).
+
+``stretches``: a row for each stretch, as it stands on disk, for who reads much and decodes it himself (``decoded``): that
+costs the broker next to nothing.
+
+The metadata of the schema says ``nearcast.next``, the offset to go on from, and ``nearcast.oldest``.
 """
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
 from typing import Any, Final
 
+import msgspec
+
+from nearcast.errors import JournalFailed
 from nearcast.journal.entries import (
     NAMES,
     DeliveryEntry,
@@ -17,13 +27,21 @@ from nearcast.journal.entries import (
     Record,
     TransitionEntry,
     UnpublishEntry,
+    decode_records,
     encoder,
     time_of,
 )
 from nearcast.journal.journal import Journal
+from nearcast.journal.reading import Stretch
+from nearcast.model.time import Instant
 
 NEXT: Final = b"nearcast.next"
 OLDEST: Final = b"nearcast.oldest"
+
+_LONGER: Final = 0xDC
+"""The first byte of a msgpack array of more than 15 values."""
+
+_split: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
 def tail(journal: Journal, first: int, limit: int = 65_536) -> bytes:
@@ -36,11 +54,76 @@ def tail(journal: Journal, first: int, limit: int = 65_536) -> bytes:
     schema = _schema().with_metadata({NEXT: str(following), OLDEST: str(journal.oldest)})
     columns = [*zip(*(_row(offset, record) for offset, record in found), strict=True)] or [()] * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return _stream(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def stretches(
+    journal: Journal,
+    first: int,
+    last: int,
+    kinds: Iterable[type[Record]] | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    most_bytes: int = 4_000_000,
+) -> bytes:
+    """What is on disk from one offset to another, about so many bytes of it; for a worker thread."""
+    import pyarrow as pa
+
+    last = min(last, journal.stored)
+    found: list[Stretch] = []
+    all_of_it = True
+    if first < last:
+        found, all_of_it = journal.stretches(first, last, since=since, until=until, kinds=kinds, most_bytes=most_bytes)
+    following = max(first, last) if all_of_it else found[-1].first + found[-1].count
+    schema = _stretch_schema().with_metadata({NEXT: str(following), OLDEST: str(journal.oldest)})
+    arrays = [pa.array([getattr(each, field.name) for each in found], field.type) for field in schema]
+    return _stream(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def decoded(table: Any, kind: type[Record]) -> Iterator[tuple[int, Record]]:
+    """The records of that kind in such stretches, with their offsets."""
+    for first, count, checksum, body in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        if zlib.crc32(body) != checksum:
+            raise JournalFailed(f"the records {first} to {first + count - 1} have been changed since they were written")
+        yield from _of_kind(first, body, kind)
+
+
+def _of_kind(first: int, body: bytes, kind: type[Record]) -> Iterator[tuple[int, Record]]:
+    """Others are passed over, which takes a sixth of the time; the wanted ones are decoded together."""
+    tag = kind.__struct_config__.tag
+    found = [(offset, raw) for offset, raw in enumerate(_split(body), first) if _tag(memoryview(raw)) == tag]
+    head = b"\xdd" + len(found).to_bytes(4, "big")
+    records = decode_records(head + b"".join(memoryview(raw) for _, raw in found))
+    return zip((offset for offset, _ in found), records, strict=True)
+
+
+def _tag(record: memoryview) -> int:
+    """The first thing in the record's array, whose own head is one byte or three."""
+    return record[1 if record[0] < _LONGER else 3]
+
+
+def _stream(batch: Any) -> bytes:
+    import pyarrow as pa
+
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as stream:
-        stream.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
     stored: bytes = sink.getvalue().to_pybytes()
     return stored
+
+
+@cache
+def _stretch_schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("first", pa.int64(), nullable=False),
+            pa.field("count", pa.int64(), nullable=False),
+            pa.field("checksum", pa.int64(), nullable=False),
+            pa.field("body", pa.binary(), nullable=False),
+        ]
+    )
 
 
 @cache

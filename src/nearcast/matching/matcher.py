@@ -47,6 +47,9 @@ from nearcast.model.geometry import Point
 from nearcast.model.history import History
 from nearcast.model.subscription import Subscription
 
+MANY: Final = 8
+"""Subscriptions of a client that are looked through one by one; whoever holds more has them in a table."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatcherStatistics:
@@ -84,6 +87,8 @@ class Matcher:
         self._approach = ApproachLog()
         self._acceptors: dict[int, None] = {}
         self._with_several: set[int] = set()
+        self._with_many: dict[int, dict[str, int]] = {}
+        """Subscriptions by their ids, of clients that hold many of them: nearly nobody."""
         self._encoder = Encoder(self._filters, self._subscribers.numbers)
         self._kernels = KernelRunner(self._filters, self._subscribers)
         self._seen = np.full(16, -1, np.int32)
@@ -121,6 +126,10 @@ class Matcher:
     def numbers(self, clients: Iterable[str]) -> Int32s:
         """The numbers of known clients."""
         return np.fromiter((self._subscribers.number(client) for client in clients), np.int32)
+
+    def number(self, client: str) -> int | None:
+        """The number of a client, if anything is known of it."""
+        return self._subscribers.numbers.get(client)
 
     @property
     def ids(self) -> Sequence[str | None]:
@@ -171,6 +180,11 @@ class Matcher:
         if self._approach:
             for number in numbers.tolist():
                 self._approach.moved(number, self._subscribers.position(number))
+
+    def move_together(self, clients: Sequence[str], lat: npt.ArrayLike, lon: npt.ArrayLike) -> None:
+        """Position reports of many clients, known or not."""
+        where = _checked_positions(lat, lon, len(clients))  # before anybody becomes known
+        self.move_many(np.array([self._known(client) for client in clients], np.int32), *where)
 
     def forget_position(self, client: str) -> None:
         """The position of a client is no longer known."""
@@ -386,6 +400,10 @@ class Matcher:
         items = self._subscribers.add_items(numbers, row, self._filters.arrays, filter_number)
         next_of_client = self._subscribers.columns.next_of_client
         self._with_several.update(numbers[next_of_client[items] >= 0].tolist())
+        if self._with_many:
+            for item, number in zip(items.tolist(), numbers.tolist(), strict=True):
+                if number in self._with_many:
+                    self._with_many[number][subscription.id] = item
         if asks_direction(subscription.where):
             for item, number in zip(items.tolist(), numbers.tolist(), strict=True):
                 self._approach.watch(item, number, self._subscribers.position(number))
@@ -401,6 +419,11 @@ class Matcher:
         client = int(self._subscribers.columns.client[item])
         filter_number = int(self._subscribers.columns.tag[item]) & FILTER_BITS
         self._approach.unwatch(item)
+        many = self._with_many.get(client)
+        if many is not None:
+            del many[self._id_of(item)]
+            if not many:
+                del self._with_many[client]
         self._subscribers.remove_item(item, self._filters.arrays, filter_number)
         self._filters.remove(filter_number)
         self._templates.remove(int(self._subscribers.template[item]))
@@ -409,10 +432,21 @@ class Matcher:
             self._with_several.discard(client)
 
     def _item_of(self, number: int, subscription_id: str) -> int | None:
-        for item in self._subscribers.items_of(number):
-            if self._templates[int(self._subscribers.template[item])].id == subscription_id:
-                return item
-        return None
+        many = self._with_many.get(number)
+        if many is None:
+            for place, item in enumerate(self._subscribers.items_of(number)):
+                if self._id_of(item) == subscription_id:
+                    return item
+                if place >= MANY:
+                    many = {self._id_of(each): each for each in self._subscribers.items_of(number)}
+                    self._with_many[number] = many
+                    break
+            else:
+                return None
+        return many.get(subscription_id)
+
+    def _id_of(self, item: int) -> str:
+        return self._templates[int(self._subscribers.template[item])].id
 
     def _subscription(self, item: int) -> Subscription:
         columns = self._subscribers.columns

@@ -57,6 +57,16 @@ class Matches:
     def __iter__(self) -> Iterator[list[str]]:
         return (self[event] for event in range(len(self)))
 
+    def events(self) -> Int32s:
+        """For each of ``clients``, the event."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))
+
+    def asked_by(self, event: int, client: int) -> list[str]:
+        """The subscriptions by which the client of that number receives the event, sorted; ask before the matcher changes."""
+        span = slice(int(self.pairs.offsets[event]), int(self.pairs.offsets[event + 1]))
+        marks = self.pairs.marks[span][self.pairs.owners[span] == client].tolist()
+        return sorted({name for mark in dict.fromkeys(marks) for name, _ in self.asked(client, mark)})
+
     def deliveries(self, event: int) -> list[Delivery]:
         """The copies of one event, with the subscriptions that asked for them; ask before the matcher changes."""
         span = slice(int(self.pairs.offsets[event]), int(self.pairs.offsets[event + 1]))

@@ -130,6 +130,19 @@ def chain_items(s: Subscribers, filters: Filters, items: Int32s, number: int) ->
         heads[number] = item
 
 
+@kernel
+def unchain_item(s: Subscribers, item: int) -> None:
+    """Take a subscription out of the chain of its client."""
+    client = s.client[item]
+    if s.first[client] == item:
+        s.first[client] = s.next_of_client[item]
+        return
+    other = s.first[client]
+    while s.next_of_client[other] != item:
+        other = s.next_of_client[other]
+    s.next_of_client[other] = s.next_of_client[item]
+
+
 class SubscriberTable:
     """Columns of clients and subscriptions.  Numbers of what has gone are given to what comes."""
 
@@ -284,12 +297,7 @@ class SubscriberTable:
             filters.first[filter_number] = after
         if after >= 0:
             c.previous_of_filter[after] = before
-        client = int(c.client[item])
-        if c.first[client] == item:
-            c.first[client] = c.next_of_client[item]
-        else:
-            other = next(other for other in self.items_of(client) if c.next_of_client[other] == item)
-            c.next_of_client[other] = c.next_of_client[item]
+        unchain_item(c, item)
         c.client[item] = NONE
         self._free_items.append(item)
 

@@ -103,6 +103,19 @@ def is_plain(topic: str, properties: list[tuple[str, str]]) -> bool:
     return not properties and topic[:1] != "$"
 
 
+def plain_topic(topic: str) -> str:
+    """The topic under which it is received: without the prefix, if it has one."""
+    return without_prefix(topic, names.PUBLISH_PROPERTIES)[0] if topic.startswith(names.PREFIX) else topic
+
+
+def place_alone(properties: list[tuple[str, str]]) -> Point | None:
+    """The place, if it is all that the properties say: no other publication with properties is nearly as frequent."""
+    if len(properties) != 1:
+        return None
+    name, text = properties[0]
+    return point_in(text) if name == names.PLACE and text != names.HERE else None
+
+
 def publication(
     topic: str, payload: bytes, properties: Iterable[tuple[str, str]] = (), expiry: int | None = None
 ) -> Publication:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.records.column import RecordTable, instant, name, place
+from nearcast.records.column import RecordTable, instant, name, offset, place
 
 # `source` and `target` rather than from and to: FROM is a reserved word in SQL.
 TRANSITIONS: Final = RecordTable(
@@ -18,5 +18,7 @@ TRANSITIONS: Final = RecordTable(
         name("target", "the mechanism from now on, with its parameters; null: none", nullable=True),
         *place("the host; null: it has none, as the broker", nullable=True),
         name("plan", "id of the execution plan that asked for it; null: self-healing", nullable=True),
+        offset(),
     ),
+    optional=1,
 )

@@ -28,6 +28,8 @@ def plain_type(kind: Kind) -> Any:
             return pa.string()
         case Kind.TEXTS:
             return pa.list_(pa.string())
+        case Kind.BYTES:
+            return pa.binary()
 
 
 @cache

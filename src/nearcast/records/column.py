@@ -22,6 +22,7 @@ class Kind(StrEnum):
     NAME = "name"
     """A text that repeats: kept once and referred to by number."""
     TEXTS = "list of texts"
+    BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +45,36 @@ class RecordTable:
     name: str
     description: str
     columns: tuple[Column, ...]
+    optional: int = 0
+    """So many of the last columns may be left out of a row, all of them together: they are null then."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def required(self) -> int:
+        """Of so many columns a row has values at least."""
+        return len(self.columns) - self.optional
 
-def instant(column: str, description: str) -> Column:
+
+def instant(column: str, description: str, *, nullable: bool = False) -> Column:
     # Beyond the year 9999 neither Python nor Spark can show what was stored.
-    return Column(column, Kind.INSTANT, description, minimum=1 - LARGEST, maximum=LARGEST - 1)
+    return Column(column, Kind.INSTANT, description, nullable=nullable, minimum=1 - LARGEST, maximum=LARGEST - 1)
 
 
 def name(column: str, description: str, *choices: str, nullable: bool = False) -> Column:
     return Column(column, Kind.NAME, description, nullable=nullable, choices=choices)
 
 
-def count(column: str, description: str) -> Column:
-    return Column(column, Kind.WHOLE, description, minimum=0)
+def count(column: str, description: str, *, nullable: bool = False) -> Column:
+    return Column(column, Kind.WHOLE, description, nullable=nullable, minimum=0)
+
+
+def offset(
+    column: str = "offset", what: str = "where the broker's journal has it; null: a simulation has none"
+) -> Column:
+    return count(column, what, nullable=True)
 
 
 def measure(column: str, description: str, *, nullable: bool = False) -> Column:

@@ -5,7 +5,8 @@ number (32 bits, as all lengths; little-endian) and column by column
 
 - a byte that says whether some value is null; if so, a bit for each row that is set where there is a value;
 - instants (microseconds), whole and real numbers as 64 bits each, zero where null;
-- texts as all their lengths in bytes and then their UTF-8; lists as all their lengths and then their texts.
+- texts as all their lengths in bytes and then their UTF-8, bytes likewise; lists as all their lengths and then their
+  texts.
 
 So neither the encoding nor the numbering of names, neither row groups nor files make a difference.
 """
@@ -89,10 +90,10 @@ class ContentHash:
         if kind is Kind.TEXTS:
             self._hash.update(_little_endian(pc.list_value_length(array).fill_null(0), "<i4"))
             self._column(Kind.TEXT, array.flatten())
-        elif kind is Kind.TEXT:
-            texts = array.fill_null("")
+        elif kind in {Kind.TEXT, Kind.BYTES}:
+            texts = array.fill_null(b"" if kind is Kind.BYTES else "")
             self._hash.update(_little_endian(pc.binary_length(texts), "<i4"))
-            self._hash.update(_utf8(texts))
+            self._hash.update(_bytes(texts))
         elif kind is Kind.REAL:
             self._hash.update(_little_endian(array.fill_null(0.0), "<f8"))
         else:
@@ -119,6 +120,7 @@ def _kind(field: Any) -> Kind:
         Kind.REAL: types.is_float64,
         Kind.TEXT: types.is_string,
         Kind.TEXTS: types.is_list,
+        Kind.BYTES: types.is_binary,
     }
     for kind, fits in tests.items():
         if fits(field.type):
@@ -130,8 +132,8 @@ def _little_endian(array: Any, dtype: str) -> Any:
     return memoryview(array.to_numpy().astype(dtype, copy=False))
 
 
-def _utf8(texts: Any) -> Any:
-    """The bytes of all texts, one after the other."""
+def _bytes(texts: Any) -> Any:
+    """Those of all texts, one after the other."""
     import numpy as np
 
     if not len(texts):
@@ -178,4 +180,6 @@ def _decoded(found: Any) -> Any:
         return _decoded(found.value_type)
     if types.is_timestamp(found):
         return pa.timestamp("us", tz="UTC")
+    if types.is_large_binary(found):
+        return pa.binary()
     return pa.string() if types.is_large_string(found) else found

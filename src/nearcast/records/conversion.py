@@ -20,7 +20,11 @@ _EXPECTED: Final = {
     Kind.TEXT: "a text",
     Kind.NAME: "a text",
     Kind.TEXTS: "a list or tuple of texts",
+    Kind.BYTES: "bytes",
 }
+# Of these kinds pyarrow takes more than it should: a text for a list of letters or for its UTF-8, and a set in an order
+# that differs from run to run.
+_EXACTLY: Final = {Kind.TEXTS: {list, tuple, type(None)}, Kind.BYTES: {bytes, type(None)}}
 _REFUSED: Final = (TypeError, ValueError, OverflowError, NotImplementedError)
 """What pyarrow raises for values that it cannot convert."""
 
@@ -30,13 +34,21 @@ def from_rows(table: RecordTable, column: Column, values: Sequence[Any], first_r
     return _checked(table, column, values, _of_python, first_row)
 
 
+def nulls(column: Column, rows: int) -> Any:
+    """A column that was left out."""
+    import pyarrow as pa
+
+    return pa.nulls(rows, plain_type(column.kind))
+
+
 def from_columns(table: RecordTable, columns: Mapping[str, Any]) -> list[Any]:
     """All columns of a batch, from lists, numpy arrays (masked where null) or Arrow arrays.
 
     The result shares no memory with them: a simulator fills the same arrays again for its next sample.
     """
-    if set(columns) != set(table.column_names):
-        missing = [name for name in table.column_names if name not in columns]
+    left_out = set(table.column_names[table.required :]) - set(columns)
+    if set(columns) | left_out != set(table.column_names):
+        missing = [name for name in table.column_names[: table.required] if name not in columns]
         unknown = [name for name in columns if name not in table.column_names]
         raise InvalidRecord(
             f"{table.name} has the columns {', '.join(table.column_names)}"
@@ -47,7 +59,11 @@ def from_columns(table: RecordTable, columns: Mapping[str, Any]) -> list[Any]:
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise InvalidRecord(f"the columns of {table.name} differ in length: {listed}")
-    return [_checked(table, column, columns[column.name], _of_any, 0) for column in table.columns]
+    rows = next(iter(lengths.values()))
+    return [
+        nulls(column, rows) if column.name in left_out else _checked(table, column, columns[column.name], _of_any, 0)
+        for column in table.columns
+    ]
 
 
 def _checked(
@@ -76,8 +92,7 @@ def _checked(
 def _of_python(kind: Kind, values: Sequence[Any]) -> Any:
     import pyarrow as pa
 
-    if kind is Kind.TEXTS and not {type(value) for value in values} <= {list, tuple, type(None)}:
-        # pyarrow would take a text for a list of letters, and a set in an order that differs from run to run.
+    if kind in _EXACTLY and not {type(value) for value in values} <= _EXACTLY[kind]:
         raise TypeError(_EXPECTED[kind])
     if kind is Kind.WHOLE or kind is Kind.INSTANT:
         # Told the type, pyarrow cuts fractions off; left to itself, it says what it found.
@@ -120,6 +135,8 @@ def _of_array(kind: Kind, array: Any) -> Any:
             fits = types.is_string(found) or types.is_large_string(found)
         case Kind.TEXTS:
             fits = types.is_list(found)
+        case Kind.BYTES:
+            fits = types.is_binary(found) or types.is_large_binary(found)
     if not fits and not types.is_null(found):
         raise TypeError(_EXPECTED[kind])
     if kind is Kind.INSTANT and types.is_integer(found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.records.column import Column, Kind, RecordTable, count, instant, measure, name, place
+from nearcast.records.column import Column, Kind, RecordTable, count, instant, measure, name, offset, place
 
 SUBSCRIPTIONS: Final = RecordTable(
     "subscriptions",
@@ -15,8 +15,20 @@ SUBSCRIPTIONS: Final = RecordTable(
         name("subscription", "its id among the client's own"),
         name("action", "what the client does", "subscribed", "unsubscribed"),
         name("topic_filter", "MQTT topic filter"),
-        measure("radius", "metres around the client: its area of interest; null: everywhere", nullable=True),
+        measure(
+            "radius",
+            "metres around the client: its area of interest; null: everywhere, or as `area` says",
+            nullable=True,
+        ),
+        name("area", "the area of interest as text; null: as `radius` says", nullable=True),
+        name("condition", "what is asked of the event, in CQL2; null: nothing", nullable=True),
+        instant("frame_since", "start of its time frame; null: it has none", nullable=True),
+        instant(
+            "frame_until", "end of its time frame, which is no longer part of it; null: it has none", nullable=True
+        ),
+        offset(),
     ),
+    optional=5,
 )
 
 EVENTS: Final = RecordTable(
@@ -37,6 +49,40 @@ EVENTS: Final = RecordTable(
             "the clients that should get it by physical truth: who is up, wants it, and is where it matters when it is published; never its publisher; null: the truth is not known",
             nullable=True,
         ),
+        Column("payload", Kind.BYTES, "what it says; null: a simulation has only its size", nullable=True),
+        Column("tags", Kind.TEXTS, "its tags; null: none", nullable=True),
+        Column("attributes", Kind.TEXT, "JSON object of its attributes; null: none", nullable=True),
+        name("reach_area", "the area within which it matters, as text; null: as `reach` says", nullable=True),
+        name("addressing", "what is asked of the receiver's context, in CQL2; null: nothing", nullable=True),
+        name(
+            "timing", "its temporal predicate, in CQL2: when which receivers count; null: at publication", nullable=True
+        ),
+        count("lifetime", "microseconds after which it no longer matters; null: it always does", nullable=True),
+        offset(),
+    ),
+    optional=8,
+)
+
+UNPUBLISHED: Final = RecordTable(
+    "unpublished",
+    "An event was taken back. One that was taken back before its export has no row in `events`; that of any other stays.",
+    (
+        instant("time", "from when on it is no longer delivered"),
+        Column("event", Kind.TEXT, "its id"),
+        offset("published_offset", "the `offset` of the event; null: all events of that id"),
+        offset(),
+    ),
+)
+
+DELIVERIES: Final = RecordTable(
+    "deliveries",
+    "An event went to further receivers after its publication: those who were, or came, where it matters. Simulations have none.",
+    (
+        instant("time", "when they were found"),
+        Column("event", Kind.TEXT, "its id"),
+        offset("published_offset", "the `offset` of the event"),
+        Column("receivers", Kind.TEXTS, "the further receivers"),
+        offset(),
     ),
 )
 

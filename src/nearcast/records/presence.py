@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.records.column import Column, Kind, RecordTable, instant, measure, name, place
+from nearcast.records.column import Column, Kind, RecordTable, instant, measure, name, offset, place
 
 POSITIONS: Final = RecordTable(
     "positions",
@@ -32,7 +32,9 @@ REPORTS: Final = RecordTable(
         instant("time", "when the broker accepted the report"),
         name("client", "who reported"),
         *place("the reported position; null: the position is no longer known", nullable=True),
+        offset(),
     ),
+    optional=1,
 )
 
 CLIENTS: Final = RecordTable(
@@ -46,5 +48,19 @@ CLIENTS: Final = RecordTable(
             "`joined` and `left` are on purpose; a client that `failed` said nothing, and may have `returned` later",
             *("joined", "left", "failed", "returned"),
         ),
+        offset(),
+    ),
+    optional=1,
+)
+
+CONTEXTS: Final = RecordTable(
+    "contexts",
+    "A client registered a context under a name, in place of an earlier one of that name, or deregistered it. Simulations have none.",
+    (
+        instant("time", "when it takes effect"),
+        name("client", "whose context it is"),
+        name("name", "its name among the client's own"),
+        Column("attributes", Kind.TEXT, "JSON object of its attributes; null: it was deregistered", nullable=True),
+        offset(),
     ),
 )

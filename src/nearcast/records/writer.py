@@ -13,7 +13,7 @@ from nearcast.errors import InvalidRecord
 from nearcast.records.arrow import encoded, plain_schema
 from nearcast.records.column import RecordTable
 from nearcast.records.content import ContentHash, Recutter
-from nearcast.records.conversion import from_columns, from_rows
+from nearcast.records.conversion import from_columns, from_rows, nulls
 from nearcast.records.storage import RecordingFolder, TableFiles, cannot_record
 from nearcast.records.summary import RecordingSummary, TableSummary
 from nearcast.records.tables import TABLES, VERSION, table
@@ -49,20 +49,29 @@ class _Buffer:
         self.values: list[Any] = []
         """Of all columns, row after row: cheaper than a tuple for each row, both to fill and to take apart."""
         self.width = len(table.columns)
+        """Of the rows that are waiting: all values, or only the required ones."""
+        self.full = ROWS_AS_VALUES * self.width
+        """So many values are converted at once."""
         self.converted = 0
         self.recutter = Recutter()
         self.content = ContentHash(plain_schema(table))
 
+    def expect(self, width: int) -> None:
+        """Rows of so many values from now on: a single list of all values has room for rows of one width only."""
+        self.convert_values()
+        self.width = width
+        self.full = ROWS_AS_VALUES * width
+
     def convert_values(self) -> None:
-        width = len(self.table.columns)
-        if self.values:
-            self.take(
-                [
-                    from_rows(self.table, column, self.values[position::width], self.converted)
-                    for position, column in enumerate(self.table.columns)
-                ]
-            )
-            self.values.clear()
+        if not self.values:
+            return
+        arrays = [
+            from_rows(self.table, column, self.values[position :: self.width], self.converted)
+            for position, column in enumerate(self.table.columns[: self.width])
+        ]
+        left_out = [nulls(column, len(arrays[0])) for column in self.table.columns[self.width :]]
+        self.take(arrays + left_out)
+        self.values.clear()
 
     def take(self, arrays: list[Any]) -> None:
         import pyarrow as pa
@@ -94,7 +103,7 @@ class _Buffer:
         return TableSummary(self.converted, self.content.hexdigest())
 
     def statistics(self) -> TableStatistics:
-        waiting = len(self.values) // len(self.table.columns)
+        waiting = len(self.values) // self.width
         written = 0 if self.files is None else self.files.bytes_written
         return TableStatistics(self.converted + waiting, self.recutter.rows + waiting, written)
 
@@ -128,7 +137,10 @@ class RecordWriter:
         self._appenders = {name: self._make_appender(buffer) for name, buffer in self._buffers.items()}
 
     def appender(self, name: str) -> Callable[..., None]:
-        """A function that appends a row, given its values in the order of the columns; for who appends often."""
+        """A function that appends a row, given its values in the order of the columns; for who appends often.
+
+        The optional columns may be left out, for all rows: changing one's mind from row to row is slow.
+        """
         return self._appenders[table(name).name]
 
     def append(self, name: str, *values: Any) -> None:
@@ -196,24 +208,29 @@ class RecordWriter:
 
     def _make_appender(self, buffer: _Buffer) -> Callable[..., None]:
         values, extend = buffer.values, buffer.values.extend
-        full = ROWS_AS_VALUES * buffer.width
 
         def append(*row: Any) -> None:
             if len(row) != buffer.width:
-                self._refuse(buffer, row)
+                self._change_width(buffer, row)
             extend(row)
-            if len(values) >= full:
+            if len(values) >= buffer.full:
                 with self._abandoned_on_error():
                     buffer.convert_values()
 
         return append
 
-    def _refuse(self, buffer: _Buffer, row: tuple[Any, ...]) -> None:
+    def _change_width(self, buffer: _Buffer, row: tuple[Any, ...]) -> None:
+        """Whoever appends to a table always leaves the optional columns out, or never does: this happens once."""
         self._check_open()
-        names = buffer.table.column_names
-        raise InvalidRecord(
-            f"a row of {buffer.table.name} has {len(names)} values ({', '.join(names)}), not {len(row)}: {row!r}"
-        )
+        names, required = buffer.table.column_names, buffer.table.required
+        if len(row) not in {len(names), required}:
+            or_fewer = f", or the first {required} of them" if required < len(names) else ""
+            raise InvalidRecord(
+                f"a row of {buffer.table.name} has {len(names)} values ({', '.join(names)}){or_fewer}, "
+                f"not {len(row)}: {row!r}"
+            )
+        with self._abandoned_on_error():
+            buffer.expect(len(row))
 
     def _check_open(self) -> None:
         if self._state != "open":

@@ -10,8 +10,8 @@ from nearcast.broker.access.buckets import Bucket
 from nearcast.broker.access.limits import Admission, ClientLimits, Quotas
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings
-from nearcast.broker.settings_kinds import Duration, Size
 from nearcast.errors import QuotaExceeded
+from nearcast.settings_files import Duration, Size
 
 NOW = 1_800_000_000_000_000
 SECOND = 1_000_000

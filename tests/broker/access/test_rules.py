@@ -10,7 +10,6 @@ from nearcast.broker.access.grants import looks_before
 from nearcast.broker.access.principal import REMEMBERED_TOPICS, Peer, Principal
 from nearcast.broker.access.rules import Rules
 from nearcast.broker.settings import RuleSettings
-from nearcast.broker.settings_kinds import Duration
 from nearcast.errors import Denied
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -19,6 +18,7 @@ from nearcast.model.subscription import Subscription
 from nearcast.model.temporal import RELATIONS, WITH_TOLERANCE, TemporalPredicate
 from nearcast.model.time import TimeFrame, duration
 from nearcast.model.topic import topic_matches
+from nearcast.settings_files import Duration
 
 NOW = 1_800_000_000_000_000
 HERE = Point(49.87, 8.65)

@@ -55,6 +55,11 @@ class Principal:
     def __str__(self) -> str:
         return f"user {self.user!r}" if self.user is not None else "an anonymous client"
 
+    @property
+    def unrestricted(self) -> bool:
+        """Whether there are no rules."""
+        return self._grants is None
+
     def may_publish(self, topic: str) -> bool:
         """Whether it may publish to that topic at all; ``check_event`` looks at place, reach and addressing."""
         if self._grants is None:

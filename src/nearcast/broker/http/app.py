@@ -9,27 +9,36 @@ from litestar.openapi import OpenAPIConfig
 from litestar.types import ASGIApp
 
 from nearcast.broker.core import Broker
-from nearcast.broker.http import operations
+from nearcast.broker.http import answers, operations
 from nearcast.broker.http.doors import told, told_by_framework
 from nearcast.broker.http.events import Events
+from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
 
 
 def application(broker: Broker) -> ASGIApp:
     from importlib.metadata import version
 
+    scans = Scans()
     return Litestar(
         route_handlers=[
             Events,
             operations.status,
             operations.schemes,
             operations.transition,
+            answers.notifications,
+            answers.plans,
             operations.journal,
+            operations.extent,
+            operations.stretches_of,
             operations.healthz,
             operations.readyz,
             operations.metrics,
         ],
-        dependencies={"broker": Provide(lambda: broker, sync_to_thread=False)},
+        dependencies={
+            "broker": Provide(lambda: broker, sync_to_thread=False),
+            "scans": Provide(lambda: scans, sync_to_thread=False),
+        },
         exception_handlers={NearcastError: told, HTTPException: told_by_framework},
         openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),
         request_max_body_size=int(broker.settings.limits.packet),

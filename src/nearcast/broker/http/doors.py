@@ -16,6 +16,7 @@ from nearcast.errors import (
     JournalFailed,
     NearcastError,
     NotAuthenticated,
+    OffsetTrimmed,
     QuotaExceeded,
     UnknownName,
 )
@@ -56,6 +57,8 @@ def status_of(error: NearcastError) -> int:
             return 429
         case InvalidInput():
             return 400
+        case OffsetTrimmed():
+            return 410
         case JournalFailed():
             return 503
         case _:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import asyncio
+from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import Request, Response, get, post
@@ -12,7 +13,10 @@ from litestar.params import JSONBody, QueryParameter
 from nearcast.broker.core import Broker
 from nearcast.broker.http.doors import principal_of
 from nearcast.broker.http.metrics import metrics_text
-from nearcast.journal.tail import tail
+from nearcast.broker.http.scans import Scans
+from nearcast.errors import InvalidProperty
+from nearcast.journal.entries import NAMES, Record
+from nearcast.journal.tail import stretches, tail
 
 ARROW = "application/vnd.apache.arrow.stream"
 MOST_RECORDS = 100_000
@@ -25,6 +29,17 @@ class TransitionOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As in ``EGRID(factor=10)``."""
 
     clients: list[str] | None = None
+
+
+class JournalExtent(msgspec.Struct, frozen=True):
+    oldest: int
+    """What is below was deleted."""
+
+    exported: int
+    """What is below is in the lake."""
+
+    stored: int
+    """What is below is on disk."""
 
 
 class SchemesShown(msgspec.Struct, frozen=True):
@@ -72,14 +87,47 @@ async def transition(
 async def journal(
     request: Request[Any, Any, Any],
     broker: NamedDependency[Broker],
+    scans: NamedDependency[Scans],
     first: Annotated[int, QueryParameter(ge=0, description="Offset.")] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_RECORDS)] = 10_000,
 ) -> Response[bytes]:
     (await principal_of(broker.access, request)).check_plan()
-    import asyncio
-
-    data = await asyncio.to_thread(tail, broker.journal, first, limit)
+    async with scans.turn():
+        data = await asyncio.to_thread(tail, broker.journal, first, limit)
     return Response(data, media_type=ARROW)
+
+
+@get("/journal/extent", tags=["operations"], summary="Which offsets of the journal there are")
+async def extent(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> JournalExtent:
+    (await principal_of(broker.access, request)).check_plan()
+    journal = broker.journal
+    return JournalExtent(journal.oldest, journal.exported, journal.stored)
+
+
+@get("/journal/stretches", tags=["operations"], summary="A part of the journal as it is on disk, as an Arrow stream")
+async def stretches_of(
+    request: Request[Any, Any, Any],
+    broker: NamedDependency[Broker],
+    scans: NamedDependency[Scans],
+    first: Annotated[int, QueryParameter(ge=0, description="Offset.")],
+    last: Annotated[int, QueryParameter(ge=0, description="Offset, which is no longer part of it.")],
+    kinds: Annotated[list[str] | None, QueryParameter(description="As in event, report; others may come too.")] = None,
+    since: Annotated[int | None, QueryParameter(description="Microseconds since 1970.")] = None,
+    until: Annotated[int | None, QueryParameter(description="As since.")] = None,
+) -> Response[bytes]:
+    """At most about 4 MB; the metadata says from where to go on. 410: some of it was deleted, and is in the lake."""
+    (await principal_of(broker.access, request)).check_plan()
+    wanted = None if kinds is None else [_kind(name) for name in kinds]
+    async with scans.turn():
+        data = await asyncio.to_thread(stretches, broker.journal, first, last, wanted, since, until)
+    return Response(data, media_type=ARROW)
+
+
+def _kind(name: str) -> type[Record]:
+    for kind, known in NAMES.items():
+        if known == name:
+            return cast("type[Record]", kind)
+    raise InvalidProperty(f"{name!r:.40} is no kind of record; there are {', '.join(NAMES.values())}")
 
 
 @get("/healthz", tags=["health"], summary="Whether the process is alive", media_type="text/plain")

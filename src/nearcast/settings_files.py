@@ -88,7 +88,7 @@ def read_settings(path: Path, kind: type[T]) -> T:
     if unknown:
         raise InvalidSettings("\n".join(f"{path}: {line}" for line in unknown))
     try:
-        # Paths of a file are meant from where the file is, not from where the broker happens to be started.
+        # Paths of a file are meant from where the file is, not from where the program happens to be started.
         return msgspec.convert(raw, kind, dec_hook=_reader(path.parent))
     except msgspec.ValidationError as error:
         raise InvalidSettings(f"{path}: {_explained(str(error), kind)}") from None

@@ -1,0 +1,84 @@
+"""A real ``nearcast serve`` in a process of its own, which can fall, be told to stop, and be started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("nearcast")
+PATIENCE = 60.0
+"""Seconds for a start: importing everything takes a while on a machine that has other work."""
+
+
+class ServeProcess:
+    """One data folder, served by one process after the other."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self.data = data
+        self.options = options
+        self.addresses: dict[str, tuple[str, int]] = {}
+        """Of each protocol (mqtt, mqtts, websocket, websockets, http), while it is ready."""
+
+        self.said: list[str] = []
+        """Lines of standard error, of all lives."""
+
+        self._process: subprocess.Popen[str] | None = None
+        self._reading: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def start(self, port: int = 0) -> None:
+        """Until it says that it is ready."""
+        command = [str(COMMAND), "serve", "--port", str(port), "--http-port", "any", "--data", str(self.data)]
+        process = self._process = subprocess.Popen(
+            [*command, *self.options], stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+        )
+        ready = threading.Event()
+        self._reading = threading.Thread(target=self._read, args=(process, ready), daemon=True)
+        self._reading.start()
+        if not ready.wait(PATIENCE) or not self.addresses:
+            self.kill()
+            raise AssertionError("the broker did not start:\n" + "\n".join(self.said))
+
+    def _read(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
+        assert process.stderr is not None
+        addresses: dict[str, tuple[str, int]] = {}
+        for line in map(str.rstrip, process.stderr):
+            self.said.append(line)
+            protocol, _, where = line.partition(" on ")
+            if line == "ready":
+                self.addresses = addresses
+                ready.set()
+            elif where and protocol.isalpha():
+                host, _, port = where.rpartition(":")
+                addresses[protocol] = host, int(port)
+        ready.set()  # it has ended
+
+    def kill(self) -> int:
+        """As the power would: SIGKILL.  Its exit status."""
+        return self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """As an operator would: SIGTERM.  Its exit status."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> int:
+        process, self._process, self.addresses = self._process, None, {}
+        assert process is not None, "it does not run"
+        process.send_signal(how)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reading is not None:
+            self._reading.join(PATIENCE)
+        assert process.stderr is not None
+        process.stderr.close()
+        return process.returncode
