@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nearcast.errors import SetupError
-from nearcast.pipeline.session import spark_session
+from nearcast.errors import ConnectionFailed, InvalidSettings, NearcastError, SetupError
+from nearcast.pipeline import session as session_module
+from nearcast.pipeline.session import is_remote, opened_session, running_tasks, spark_session, ui_address
+from nearcast.pipeline.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +41,50 @@ def test_missing_pyspark_is_a_setup_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(SetupError, match=r"pip install 'nearcast\[spark\]'"):
         spark_session("none")
+
+
+def test_a_running_session_is_told_what_nearcast_relies_on(spark: "SparkSession") -> None:
+    """As that of a notebook, which somebody else has started and will stop."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with opened_session(SparkSettings(settings={"spark.sql.shuffle.partitions": "3"}), "mine") as session:
+        assert session is spark
+        assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert spark.range(3).count() == 3
+    assert (is_remote(spark), ui_address(spark), running_tasks(spark)) == (False, None, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "complaint"),
+    [
+        ({"master": "locl[2]"}, InvalidSettings, r"'locl\[2\]' is no master of Spark; possible: local\[\*\]"),
+        ({"master": "spark://127.0.0.1"}, InvalidSettings, "is no master of Spark"),
+        ({"master": "spark://127.0.0.1:1"}, ConnectionFailed, "no Spark master answers at spark://127.0.0.1:1"),
+        ({"master": "yarn"}, SetupError, "set HADOOP_CONF_DIR"),
+        ({"remote": "sc://127.0.0.1:1"}, ConnectionFailed, "no Spark Connect server answers at sc://127.0.0.1:1"),
+        ({"remote": "127.0.0.1"}, InvalidSettings, "is no address of Spark Connect; write sc://HOST:PORT"),
+    ],
+)
+def test_where_spark_cannot_run_is_said_at_once(
+    given: dict[str, str], kind: type[NearcastError], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "_running", lambda: None)
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(kind, match=complaint):
+        spark_session("nowhere", **given)  # type: ignore[arg-type]
+
+
+def test_a_cluster_gets_its_own_defaults_and_a_laptop_stays_by_itself() -> None:
+    def settings(master: str, *, submitted: bool = False) -> dict[str, str]:
+        return session_module._start_settings(master, ui=True, submitted=submitted, settings={"spark.x": "y"})
+
+    assert settings("local[*]")["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings("local[*]")["spark.ui.enabled"] == "true"
+    for other in (settings("spark://there:7077"), settings("local[*]", submitted=True)):
+        assert not {"spark.driver.host", "spark.sql.shuffle.partitions"} & set(other)
+        assert (other["spark.x"], other["spark.sql.session.timeZone"]) == ("y", "UTC")
 
 
 @pytest.mark.slow

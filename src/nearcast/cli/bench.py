@@ -68,5 +68,21 @@ def broker(
         report.print()
 
 
+@app.command()
+def pipeline(
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+) -> None:
+    """Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb."""
+    from nearcast.benchmark.pipeline import run
+
+    report = run(quick=quick, peers=peers, progress=_say)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        report.print()
+
+
 def _say(progress: str) -> None:
     print(progress, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""One module for each job; what is slow to import is imported inside the functions."""

@@ -1,0 +1,6 @@
+"""Matching on streams: what is known of clients is the state, events pass by it, one row for each comes out."""
+
+from nearcast.pipeline.streaming.match import match_stream
+from nearcast.pipeline.streaming.settings import StreamSettings
+
+__all__ = ["StreamSettings", "match_stream"]

@@ -1,0 +1,103 @@
+"""``match_stream``: the receivers of events that keep coming, by the definition of delivery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearcast.model.time import MICROSECONDS
+from nearcast.pipeline.matching.changes import (
+    COLUMNS,
+    EVENT,
+    changes_of,
+    event_rows,
+    in_common_form,
+    is_rich,
+    type_of,
+    union,
+)
+from nearcast.pipeline.streaming.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def match_stream(
+    events: DataFrame,
+    reports: DataFrame,
+    subscriptions: DataFrame,
+    contexts: DataFrame | None = None,
+    clients: DataFrame | None = None,
+    *,
+    clock: DataFrame | None = None,
+    settings: StreamSettings | None = None,
+) -> DataFrame:
+    """Who receives each event: one row per event, ``event``, ``time``, ``receivers`` and ``late``.
+
+    The frames are streams of the record tables (``pipeline.matching.match`` says what of them is needed).  Rows may come in any
+    order within ``settings.delay``: the answer is that of the batch match.  What comes later is *late*: a change then counts
+    for events that are still to be answered, in its place among those before; an event is answered by what is known at the watermark, and
+    its row says so.
+
+    ``clock``: a stream with a column ``time`` that says how late it is.  Without one, the last events of a stream that falls
+    silent wait for the next row, whatever it is.
+    """
+    from nearcast.pipeline.streaming.operator import StreamMatching
+
+    chosen = settings or StreamSettings()
+    rows = stream_rows(events, reports, subscriptions, contexts, clients, clock=clock, parts=chosen.parts)
+    client, event = type_of(rows, "client"), type_of(rows, "event")
+    matching = StreamMatching(
+        rich=is_rich(events),
+        delay=round(chosen.delay * MICROSECONDS),
+        forget_after=None if chosen.forget_after is None else round(chosen.forget_after * MICROSECONDS),
+        client=_arrow_type(client),
+        event=_arrow_type(event),
+    )
+    answers = f"event {event}, time timestamp, receivers array<{client}>, late boolean"
+    return rows.groupBy("part").transformWithStateInPandas(matching, answers, "append", "none")
+
+
+def stream_rows(
+    events: DataFrame,
+    reports: DataFrame,
+    subscriptions: DataFrame,
+    contexts: DataFrame | None = None,
+    clients: DataFrame | None = None,
+    *,
+    clock: DataFrame | None = None,
+    parts: int = 1,
+) -> DataFrame:
+    """All that happens, in one form, for each ``part``: events go to one of them, whatever else there is to all."""
+    from pyspark.sql import functions as F
+
+    from nearcast.pipeline.streaming.operator import CLOCK
+
+    changes = changes_of(reports, subscriptions, contexts, clients)
+    types = {"client": type_of(changes.reports, "client"), "event": type_of(events, "event")}
+    known = [in_common_form(changes.reports), *(frame.select(*COLUMNS) for frame in changes.others())]
+    if clock is not None:
+        known.append(clock.select(F.unix_micros("time").alias("time"), F.lit(CLOCK).cast("tinyint").alias("kind")))
+    happened = event_rows(events).withColumn("kind", F.lit(EVENT).cast("tinyint"))
+    everywhere = F.explode(F.sequence(F.lit(0), F.lit(parts - 1)))
+    dealt = F.pmod(F.hash("event"), F.lit(parts)).cast("int")
+    rows = [_without_nulls(frame, types).withColumn("part", everywhere) for frame in known]
+    return union([*rows, _without_nulls(happened, types).withColumn("part", dealt)])
+
+
+def _without_nulls(frame: DataFrame, types: dict[str, str]) -> DataFrame:
+    """All columns of any row.  Where pandas would make another type of a column for the sake of a null, something else stands."""
+    from pyspark.sql import functions as F
+
+    forms = {"offset": "bigint", "lat": "double", "lon": "double", "detail": "string", **types}
+    columns = {
+        name: F.col(name).cast(form) if name in frame.columns else F.lit(None).cast(form)
+        for name, form in forms.items()
+    }
+    for name in ("offset", "client", "event"):
+        instead = F.lit("" if forms[name] == "string" else -1).cast(forms[name])
+        columns[name] = F.coalesce(columns[name], instead)
+    return frame.select("time", "kind", *(column.alias(name) for name, column in columns.items()))
+
+
+def _arrow_type(name: str) -> str:
+    return "string" if name == "string" else "int64"

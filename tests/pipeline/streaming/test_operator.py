@@ -1,0 +1,163 @@
+"""Batch by batch, in whatever order rows come, the operator answers as ``model.delivery`` defines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.streaming.tws_tester import TwsTester
+from tests.pipeline.matching.worlds import Recording, recording, scripts
+
+from nearcast.model.time import MICROSECONDS
+from nearcast.pipeline.streaming import state
+from nearcast.pipeline.streaming.match import stream_rows
+from nearcast.pipeline.streaming.operator import CLOCK, StreamMatching
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Shrinking would ask Spark hundreds of times.
+in_one_go = settings(max_examples=3, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+PART = 0
+
+
+def matching(delay: float = 0.0, forget_after: float | None = None) -> StreamMatching:
+    forgotten = None if forget_after is None else round(forget_after * MICROSECONDS)
+    return StreamMatching(
+        rich=True, delay=round(delay * MICROSECONDS), forget_after=forgotten, client="string", event="string"
+    )
+
+
+def rows_of(made: Recording, spark: SparkSession) -> pd.DataFrame:
+    frames = made.frames(spark)
+    rows = stream_rows(
+        frames["events"], frames["reports"], frames["subscriptions"], frames["contexts"], frames["clients"]
+    )
+    return rows.drop("part").toPandas()
+
+
+def clock(rows: pd.DataFrame, instant: int) -> pd.DataFrame:
+    """A row that says nothing but the time."""
+    row = rows.iloc[[0]].copy()
+    row["kind"], row["time"] = np.int8(CLOCK), instant
+    return row
+
+
+def answers(frames: list[Any]) -> tuple[dict[str, set[str]], set[str]]:
+    """Receivers of each event, and which of them were late."""
+    found = pd.concat([frame for frame in frames if len(frame)])
+    assert not found["event"].duplicated().any(), "an event has two rows"
+    late = set(found["event"][found["late"].astype(bool)])
+    return {event: set(who) for event, who in zip(found["event"], found["receivers"], strict=True)}, late
+
+
+def fed(tester: TwsTester, rows: pd.DataFrame, arrival: Any, batches: int) -> list[Any]:
+    """The rows in the order of their arrival, cut into batches, then the end of time."""
+    order = np.argsort(arrival, kind="stable")
+    pieces = [rows.iloc[piece] for piece in np.array_split(order, batches) if len(piece)]
+    pieces.append(clock(rows, 2**60))
+    return [tester.testInPandas(PART, piece) for piece in pieces]
+
+
+@given(
+    several=st.lists(scripts, min_size=10, max_size=20),
+    delay=st.sampled_from([0.0, 2.0, 100.0]),
+    batches=st.sampled_from([1, 3, 20]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@in_one_go
+def test_rows_may_come_in_any_order_within_the_delay(
+    spark: SparkSession, several: list[list[Any]], delay: float, batches: int, seed: int
+) -> None:
+    made = recording(several)
+    rows = rows_of(made, spark)
+    # Up to the delay, exclusive of its last microsecond, after what is newer: then nobody is late.
+    jitter = np.random.default_rng(seed).uniform(0.0, delay, len(rows)) * MICROSECONDS * 0.999
+    found, late = answers(fed(TwsTester(matching(delay)), rows, rows["time"].to_numpy() + jitter, batches))
+    assert not late
+    assert found == made.expected
+
+
+@given(several=st.lists(scripts, min_size=10, max_size=20), batches=st.sampled_from([5, 20]))
+@in_one_go
+def test_a_worker_that_has_never_seen_the_part_goes_on_with_it(
+    spark: SparkSession, several: list[list[Any]], batches: int
+) -> None:
+    made = recording(several)
+    rows = rows_of(made, spark)
+    tester, found = TwsTester(matching(1.0)), []
+    for piece in np.array_split(np.argsort(rows["time"].to_numpy(), kind="stable"), batches):
+        state._KEPT.clear()
+        found.append(tester.testInPandas(PART, rows.iloc[piece]))
+    found.append(tester.testInPandas(PART, clock(rows, 2**60)))
+    assert answers(found)[0] == made.expected
+
+
+@given(several=st.lists(scripts, min_size=10, max_size=20))
+@in_one_go
+def test_a_state_that_is_written_anew_after_every_batch_says_the_same(
+    spark: SparkSession, several: list[list[Any]]
+) -> None:
+    made = recording(several)
+    rows = rows_of(made, spark)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "LEAST_COMPACTED", 0)
+        found, _ = answers(fed(TwsTester(matching(3.0)), rows, rows["time"].to_numpy(), 20))
+    assert found == made.expected
+
+
+def simple(spark: SparkSession) -> pd.DataFrame:
+    """Two clients, each at its place and interested in what is near; an event at each place, ten seconds later."""
+    made = Recording()
+    made.tables["reports"] = [
+        {"time": 0, "client": "ann", "lat": 49.0, "lon": 8.0},
+        {"time": 1_000_000, "client": "bob", "lat": 50.0, "lon": 8.0},
+    ]
+    made.tables["subscriptions"] = [
+        {"time": 0, "client": who, "subscription": "s", "action": "subscribed", "topic_filter": "#", "radius": 100.0}
+        for who in ("ann", "bob")
+    ]
+    made.tables["events"] = [
+        {"time": 10_000_000 + number, "event": name, "topic": "t", "lat": lat, "lon": 8.0, "bytes": 0}
+        for number, (name, lat) in enumerate([("near ann", 49.0), ("near bob", 50.0)])
+    ]
+    return rows_of(made, spark)
+
+
+def test_a_late_event_is_answered_by_what_is_known_and_its_row_says_so(spark: SparkSession) -> None:
+    rows = simple(spark)
+    event = rows["event"] == "near ann"
+    tester = TwsTester(matching())
+    first = [tester.testInPandas(PART, piece) for piece in (rows[~event], clock(rows, 60_000_000))]
+    found, late = answers([*first, tester.testInPandas(PART, rows[event])])
+    assert found == {"near ann": {"ann"}, "near bob": {"bob"}}
+    assert late == {"near ann"}
+
+
+def test_a_late_report_counts_only_if_no_newer_one_is_known(spark: SparkSession) -> None:
+    rows = simple(spark)
+    changes, events = rows[rows["event"] == ""], rows[rows["event"] != ""]
+    stale, fresh = (changes[(changes["client"] == "ann") & changes["lat"].notna()].copy() for _ in range(2))
+    stale["time"], stale["lat"] = -5, 50.0
+    fresh["time"], fresh["lat"] = 5, 50.0
+    for late, expected in ((stale, {"bob"}), (fresh, {"ann", "bob"})):
+        tester = TwsTester(matching())
+        pieces = [changes, clock(rows, 5_000_000), late, events, clock(rows, 60_000_000)]
+        assert answers([tester.testInPandas(PART, piece) for piece in pieces])[0]["near bob"] == expected
+
+
+def test_who_was_not_heard_of_for_long_is_forgotten(spark: SparkSession) -> None:
+    rows = simple(spark)
+    changes, events = rows[rows["event"] == ""], rows[rows["event"] != ""]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "LEAST_COMPACTED", 0)
+        tester = TwsTester(matching(forget_after=4.5))
+        # Ann was last heard of at second 0, Bob at second 1, often enough that the state is written anew.
+        again = pd.concat([changes[changes["time"] > 0]] * 10)
+        pieces = [changes, again, clock(rows, 5_000_000), events, clock(rows, 60_000_000)]
+        found, _ = answers([tester.testInPandas(PART, piece) for piece in pieces])
+    assert found == {"near ann": set(), "near bob": {"bob"}}
