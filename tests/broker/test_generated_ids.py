@@ -17,7 +17,10 @@ def test_a_generated_id_is_recognised() -> None:
     assert generated() != generated()
 
 
-@pytest.mark.parametrize("other", ["", "nearcast-", "nearcast-weather-station", f"{generated()}0", f"my {generated()}"])
+@pytest.mark.parametrize(
+    "other",
+    ["", "nearcast-", "nearcast-weather-station", "nearcast-0123456789abcdef0", "my nearcast-0123456789abcdef"],
+)
 def test_an_id_that_somebody_chose_is_not_taken_for_a_generated_one(other: str) -> None:
     assert not is_generated(other)
 
