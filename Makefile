@@ -16,7 +16,7 @@ demo: $(READY) ## show nearcast working (HEADLESS=1: without waiting for anyone)
 	@$(BIN)/nearcast demo $(if $(filter-out 0,$(HEADLESS)),--headless) $(ARGS)
 
 test: $(READY) ## run the tests (ARGS="-k grid -x" goes to pytest)
-	@$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 check: $(READY) ## ruff, mypy --strict, imports go downwards only
 	@$(BIN)/ruff check

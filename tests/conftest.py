@@ -18,16 +18,9 @@ settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With xdist, tests of one file stay together, and all that need Spark share one worker: each worker would start its own."""
-    for item in items:
-        with_spark = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if with_spark else item.nodeid.split("::", 1)[0]))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
-    """One small session for the whole run: it takes longer to start than most tests to run."""
+    """One small session for all tests of a worker: it takes longer to start than most tests to run."""
     from nearcast.pipeline.session import FAST_START, spark_session
 
     session = spark_session(
