@@ -38,6 +38,11 @@ def test_a_recording_without_the_later_columns_reads_with_nulls(spark: SparkSess
     assert (row.client, row.offset) == ("ada", None)
 
 
+def test_one_caller_cannot_change_the_schema_of_another() -> None:
+    changed = spark_schema("clients").add("mine", "string")
+    assert len(changed) == len(spark_schema("clients")) + 1
+
+
 def test_an_unknown_table_is_refused() -> None:
     with pytest.raises(UnknownName, match="there is no record table 'evnts'"):
         spark_schema("evnts")

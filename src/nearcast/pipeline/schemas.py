@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from nearcast.records import Kind, table
@@ -11,9 +10,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-@cache
 def spark_schema(name: str) -> StructType:
-    """The schema of that table, each column with its description; what simulations leave null stays nullable."""
+    """The schema of that table, each column with its description; what simulations leave null stays nullable.
+
+    A new one for every caller: Spark's schemas can be changed, and `add` does it in place.
+    """
     from pyspark.sql.types import StructField, StructType
 
     return StructType(

@@ -62,7 +62,7 @@ class Refinement:
 
 def part_schema(verdict: str, name: str) -> StructType:
     """As recorded, with the reason of bad rows, and with the columns of the partitions."""
-    schema = StructType(list(spark_schema(name).fields))
+    schema = spark_schema(name)
     if verdict == ASIDE:
         schema = schema.add(reason_column(table(name)), StringType())
     return schema.add("date", DateType()).add("cell", StringType())
