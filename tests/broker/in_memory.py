@@ -94,7 +94,7 @@ class InMemory:
         async with asyncio.timeout(PATIENCE):
             while not client.got():  # noqa: ASYNC110 - the journal's thread answers
                 await asyncio.sleep(0.001)
-        assert isinstance(client.packets.pop(), ConnAckPacket)
+        assert isinstance(client.packets.pop(0), ConnAckPacket)
         return client
 
     async def turn(self) -> None:

@@ -39,14 +39,14 @@ def test_a_row_written_while_an_event_is_on_its_way_to_the_disk_does_not_hide_it
             session = server.broker.sessions.all["reader"]
             await until(lambda: session.connection is None)
             sessions, publishing = server.broker.sessions, server.broker.publishing
-            route = publishing._chosen
+            route = publishing.chosen
 
             def chosen(*arguments: Any) -> Any:
                 # Another confirmation in the same turn of the loop has the row written, behind the event itself.
                 asyncio.get_running_loop().call_soon(sessions.save, session)
                 return route(*arguments)
 
-            monkeypatch.setattr(type(publishing), "_chosen", lambda _self, *arguments: chosen(*arguments))
+            monkeypatch.setattr(type(publishing), "chosen", lambda _self, *arguments: chosen(*arguments))
             assert int((await writer.tell("a", b"1")).reason_code) == 0
             monkeypatch.undo()
             async with fallen(server, tmp_path / "second") as again, talking(again, "reader", **DAY) as reader:

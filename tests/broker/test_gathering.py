@@ -15,7 +15,9 @@ from mqtt5 import (
     AuthPacket,
     DisconnectPacket,
     Packet,
+    PubAckPacket,
     PublishPacket,
+    PubRecPacket,
     QoS,
     SubAckPacket,
     SubscribePacket,
@@ -332,11 +334,11 @@ payloads = st.binary(min_size=1, max_size=3)
 @st.composite
 def publishes(draw: st.DrawFn) -> PublishPacket:
     """None is to be retained: which one a new subscriber gets depends on how fast the disk is."""
-    place = draw(st.sampled_from((*SPOTS, *SPOTS, "here", None)))
+    place = draw(st.sampled_from((*SPOTS, "here", None, None, None)))
     properties = [*([] if place is None else [("nc-place", place)]), *draw(attributes)]
     if draw(st.integers(0, 9)) == 0:
         properties.append(("nc-reach", draw(st.sampled_from(("120", '{"circle": 200, "at": [8.6512, 49.8728]}')))))
-    quality = draw(st.sampled_from((0, 0, 0, 0, 0, 1)))
+    quality = draw(st.sampled_from((0, 0, 0, 1, 1, 1, 2)))
     return PublishPacket(
         draw(topics),
         b"%d" % quality + draw(payloads),
@@ -375,7 +377,7 @@ class Outcome:
 
     copies: dict[tuple[str, bytes], list[tuple[Any, ...]]]
     answers: Counter[tuple[str, ...]]
-    """To SUBSCRIBE: a refusal need not wait for the disk, so that these have no order either."""
+    """To SUBSCRIBE and PUBLISH: a refusal need not wait for the disk, so that these have no order either."""
 
     records: list[tuple[Any, ...]]
 
@@ -401,6 +403,8 @@ async def outcome(said: Sequence[Saying], beginnings: Sequence[Saying], few: int
                     copies.setdefault((name, packet.payload[:1]), []).append(untimely(packet))
                 elif isinstance(packet, SubAckPacket):
                     answers[name, *map(str, packet.reason_codes)] += 1
+                elif isinstance(packet, PubAckPacket | PubRecPacket):
+                    answers[name, str(packet.packet_id), str(packet.reason_code)] += 1
         who_is = {session.identity: name for name, session in rig.broker.sessions.all.items()}
         records = [
             _event(record, who_is) if isinstance(record, EventEntry) else (who_is[record.who], record.lat, record.lon)

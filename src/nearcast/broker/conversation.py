@@ -99,6 +99,8 @@ class Conversation:
         if self.session is not None:
             if type(packet) is PublishPacket:
                 self._incoming.publish(packet)
+            elif type(packet) is PubAckPacket:
+                self.session.acknowledged(packet.packet_id)
             else:
                 self._other(packet)
         elif self._waiting is not None:
@@ -154,6 +156,7 @@ class Conversation:
                 self._check_will(principal, client, packet.will)
             self._principal = principal
             self._limits = house.quotas.of_client(connection.peer)
+            house.gathering.settle()  # who comes now comes after what was published before
             house.reception.enter(
                 packet,
                 client,
@@ -222,8 +225,6 @@ class Conversation:
         session, connection = self.session, self._connection
         assert session is not None
         match packet:
-            case PubAckPacket():
-                session.acknowledged(packet.packet_id)
             case PubRecPacket():
                 self._received(session, packet)
             case PubRelPacket():

@@ -12,7 +12,7 @@ from nearcast.model.cql2 import parse_addressing
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.predicate_text import to_text as predicate_text
-from nearcast.model.time import Instant
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.areas import area_in, area_text
 from nearcast.mqtt.attributes import value_in, value_text
 from nearcast.mqtt.publication import Publication, delivery_properties
@@ -90,21 +90,38 @@ def placed_entry(
     )
 
 
-def plain_entry(message: Message, publisher: str, now: Instant) -> EventEntry:
-    """The same for a message that has nothing but a topic, and that nobody gets at present."""
+def plain_entry(
+    id: str,  # noqa: A002 - the word for it
+    topic: str,
+    published: Instant,
+    packet: PublishPacket,
+    publisher: str,
+    receivers: tuple[str, ...] = (),
+    owed: tuple[Owed, ...] = (),
+) -> EventEntry:
+    """The same for a message of quality 1 that has nothing but a topic."""
+    expiry = packet.message_expiry_interval
     return EventEntry(
-        message.event or "",
-        message.topic,
-        now,
-        message.payload,
+        id,
+        topic,
+        published,
+        packet.payload,
         publisher,
-        message.qos,
-        lifetime=None if message.expires is None else max(message.expires - now, 1),
-        content_type=message.content_type,
-        response_topic=message.response_topic,
-        correlation_data=message.correlation,
-        payload_format=message.payload_format,
+        1,
+        receivers,
+        lifetime=None if expiry is None else max(expiry * MICROSECONDS, 1),
+        content_type=packet.content_type,
+        response_topic=packet.response_topic,
+        correlation_data=packet.correlation_data,
+        payload_format=packet.payload_format_indicator,
+        owed=owed,
     )
+
+
+def plain_event(message: Message, id: str, publisher: str, published: Instant) -> Event:  # noqa: A002 - the word for it
+    """The event of a message that has nothing but a topic."""
+    lifetime = None if message.expires is None else max(message.expires - published, 1)
+    return Event(id, message.topic, published, payload=message.payload, publisher=publisher, lifetime=lifetime)
 
 
 def event_in(entry: EventEntry, publisher: str | None = None) -> Event:

@@ -1,9 +1,9 @@
 """What comes in one turn of the loop is gathered, and carried out together at its end.
 
 Most of what a single event costs is the way into the matcher, the journal and the connections; many of them go it
-together for little more.  Nobody can tell the difference: publishes and position reports are not mixed, and whatever else
-is said, or happens by itself, is preceded by ``settle``.  So the order is that of one at a time; only what stands side
-by side in it shares its way.
+together for little more.  Nobody can tell the difference: publishes of quality 0, of quality 1 and position reports are
+not mixed, and whatever else is said, or happens by itself, is preceded by ``settle``.  So the order is that of one at a
+time; only what stands side by side in it shares its way.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 from nearcast.broker.burst import Burst, Gathered
 from nearcast.broker.presence import Presence
+from nearcast.broker.promised import Promised, Promises
 from nearcast.broker.publishing import Publishing
 from nearcast.broker.session import Session
 from nearcast.errors import NearcastError
@@ -49,8 +50,9 @@ class Gathering:
         """Has ``settle`` called at the end of the turn."""
         self._publishes: list[Gathered] = []
         self._bytes = 0
+        self._promised: list[Promised] = []
         self._moves: dict[Session, Point] = {}
-        """Not both of them hold something."""
+        """Only one of the three holds something."""
         self._behind = False
         self._bursts = 0
         self._largest = 0
@@ -60,7 +62,8 @@ class Gathering:
         self.few = FEW
 
     def statistics(self) -> GatheringStatistics:
-        return GatheringStatistics(len(self._publishes) + len(self._moves), self._bursts, self._largest)
+        waiting = len(self._publishes) + len(self._promised) + len(self._moves)
+        return GatheringStatistics(waiting, self._bursts, self._largest)
 
     @property
     def open(self) -> bool:
@@ -74,7 +77,7 @@ class Gathering:
 
     def publish(self, gathered: Gathered) -> None:
         """A publish of quality 0 in which nothing depends on its publisher, and which may be published."""
-        if self._moves:
+        if self._moves or self._promised:
             self.settle()
         waiting = self._publishes
         if not waiting:
@@ -84,9 +87,21 @@ class Gathering:
         if len(waiting) >= self._most or self._bytes > MOST_BYTES:
             self.settle()
 
+    def promise(self, promised: Promised) -> None:
+        """A publish of quality 1 that has nothing but a topic, and which may be published."""
+        if self._moves or self._publishes:
+            self.settle()
+        waiting = self._promised
+        if not waiting:
+            self._begin()
+        waiting.append(promised)
+        self._bytes += len(promised.packet.payload)
+        if len(waiting) >= MOST or self._bytes > MOST_BYTES:
+            self.settle()
+
     def move(self, session: Session, position: Point) -> None:
         """A position report of quality 0."""
-        if self._publishes or session in self._moves:
+        if self._publishes or self._promised or session in self._moves:
             self.settle()
         waiting = self._moves
         if not waiting:
@@ -100,6 +115,9 @@ class Gathering:
         if self._publishes:
             publishes, self._publishes, self._bytes = self._publishes, [], 0
             self._publish(publishes)
+        elif self._promised:
+            promised, self._promised, self._bytes = self._promised, [], 0
+            self._promise(promised)
         elif self._moves:
             moves, self._moves = self._moves, {}
             try:
@@ -140,6 +158,30 @@ class Gathering:
                 each.complain(str(error))
             except Exception:
                 log.exception("a publish to %r was not carried out", each.topic)
+
+    def _promise(self, promised: list[Promised]) -> None:
+        while promised:
+            promises = Promises(self._publishing, promised)
+            try:
+                promises.publish()
+            except NearcastError as error:
+                self._promise_each(promised, error)
+                return
+            except Exception as error:
+                log.exception("publishes of quality 1 failed: the rest goes one by one")
+                self._promise_each(promised[promises.taken :], error)
+                return
+            self._count(promises.taken)
+            promised = promised[promises.taken :]
+
+    def _promise_each(self, promised: list[Promised], error: Exception) -> None:
+        """The journal takes one of them not, or none: each of them will be told."""
+        if len(promised) > 1:
+            for each in promised:
+                self._promise([each])
+        elif promised:
+            told = error if isinstance(error, NearcastError) else NearcastError("the broker failed; see its log")
+            promised[0].promiser.refuse(promised[0].packet, told)
 
     def _count(self, size: int) -> None:
         self._bursts += 1

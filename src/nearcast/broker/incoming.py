@@ -24,15 +24,16 @@ from nearcast.broker.burst import Gathered
 from nearcast.broker.connection import Connection
 from nearcast.broker.house import House
 from nearcast.broker.message import Message
+from nearcast.broker.promised import Promised
 from nearcast.broker.reasons import Reasons
 from nearcast.broker.session import Session
 from nearcast.broker.sessions import INCOMING
-from nearcast.errors import InvalidInput, InvalidTopic, JournalFailed, NearcastError, QuotaExceeded, Refused
+from nearcast.errors import Denied, InvalidInput, InvalidTopic, JournalFailed, NearcastError, QuotaExceeded, Refused
 from nearcast.journal import Put
 from nearcast.model.time import MICROSECONDS
 from nearcast.mqtt.names import ReservedTopic, reserved
 from nearcast.mqtt.positions import position_in
-from nearcast.mqtt.publication import place_alone, plain_topic, publication
+from nearcast.mqtt.publication import is_plain, place_alone, plain_topic, publication
 from nearcast.mqtt.stream import V311
 
 log: Final = logging.getLogger("nearcast.broker")
@@ -40,6 +41,7 @@ FAILURE: Final = 0x80
 """Reason codes from here on say that something was refused."""
 
 AT_MOST_ONCE: Final = QoS.AT_MOST_ONCE
+AT_LEAST_ONCE: Final = QoS.AT_LEAST_ONCE
 WAIT_FOR_DISK: Final = 20_000
 """Microseconds for which a publisher is not read from when the disk does not keep up."""
 
@@ -102,8 +104,12 @@ class Incoming:
             pause = self._limits.published(len(packet.payload), house.now())
             if pause:
                 self._slow_down(pause)
-        if packet.qos != AT_MOST_ONCE or packet.retain:
-            self._publish_any(packet, topic)
+        if packet.qos is not AT_MOST_ONCE or packet.retain:
+            plain = is_plain(topic, packet.user_properties) and not session.announced
+            if plain and packet.qos is AT_LEAST_ONCE and not packet.retain:
+                self._promise(packet, topic)
+            else:
+                self._publish_any(packet, topic)
         elif topic[0] == "$":
             if topic == POSITION and packet.payload:
                 self._move(packet.payload)
@@ -168,6 +174,41 @@ class Incoming:
         if gathering.behind:
             self._slow_down(WAIT_FOR_DISK)
 
+    def _promise(self, packet: PublishPacket, topic: str) -> None:
+        """Nothing but a topic, quality 1: those of one turn go to the disk together."""
+        house = self._house
+        if not self._count():
+            return
+        try:
+            house.quotas.check_topic(topic)
+            if not self._principal.may_publish_plain(topic):
+                raise Denied(f"no rule allows {self._principal} to publish to {topic!r} without a place")
+        except NearcastError as error:
+            self.refuse(packet, error)
+            return
+        house.gathering.promise(Promised(self, self._session, packet, topic))
+        if house.gathering.behind:
+            self._slow_down(WAIT_FOR_DISK)
+
+    def keep(self, promised: list[tuple[int, bool]]) -> None:
+        """Publishes of quality 1 are on disk: their packet ids, and whether anybody gets them."""
+        self._unanswered -= len(promised)
+        connection = self._connection
+        if self._session.connection is connection:
+            told = connection.version != V311
+            connection.write_all(
+                [
+                    b"\x40\x02" + packet_id.to_bytes(2)
+                    if wanted or not told
+                    else b"\x40\x03" + packet_id.to_bytes(2) + b"\x10"
+                    for packet_id, wanted in promised
+                ]
+            )
+
+    def refuse(self, packet: PublishPacket, error: NearcastError) -> None:
+        """A publish of quality 1 that was taken up is not carried out."""
+        self._acknowledging(packet)(_puback_code(error), str(error))
+
     def _publish_any(self, packet: PublishPacket, topic: str) -> None:
         """Raises nothing: what is wrong is said in the acknowledgement, or as a problem."""
         house, session = self._house, self._session
@@ -205,11 +246,7 @@ class Incoming:
             if packet_id not in session.unwritten:
                 self._connection.send(PubRecPacket(packet_id))
             return False
-        self._unanswered += 1
-        if self._unanswered > self._house.settings.inflight:
-            self._end(
-                DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "more unacknowledged publishes than the CONNACK allowed"
-            )
+        if not self._count():
             return False
         if int(packet.qos) == 2:
             session.incoming.add(packet_id)
@@ -218,6 +255,14 @@ class Incoming:
                 self._uncompleted = set()
             self._uncompleted.add(packet_id)
         return True
+
+    def _count(self) -> bool:
+        """Whether one more may be unanswered."""
+        self._unanswered += 1
+        if self._unanswered <= self._house.settings.inflight:
+            return True
+        self._end(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "more unacknowledged publishes than the CONNACK allowed")
+        return False
 
     def _acknowledging(self, packet: PublishPacket) -> Callable[[PubAckReasonCode, str | None], None]:
         qos, packet_id, session = int(packet.qos), packet.packet_id or 0, self._session
@@ -314,5 +359,7 @@ def _puback_code(error: NearcastError) -> PubAckReasonCode:
             return PubAckReasonCode.TOPIC_NAME_INVALID
         case InvalidInput():
             return PubAckReasonCode.PAYLOAD_FORMAT_INVALID
+        case JournalFailed():
+            return PubAckReasonCode.QUOTA_EXCEEDED
         case _:
             return PubAckReasonCode.IMPLEMENTATION_SPECIFIC_ERROR

@@ -45,6 +45,9 @@ class Message:
     of: int | None = None
     """The offset of the event, if this is a later copy of it: from the archive, or for whoever came into its context."""
 
+    came: PublishPacket | None = None
+    """The packet in which it came, if that says to plain subscriptions what they are to be told: it need not be made again."""
+
     _encoded: dict[tuple[object, ...], Parts] = field(default_factory=dict, repr=False)
 
     def parts(
@@ -63,20 +66,23 @@ class Message:
     def _cut(
         self, version: int, near: bool, qos: int, retain: bool, identifiers: tuple[int, ...], left: int | None
     ) -> Parts:
-        packet = PublishPacket(
-            self.topic,
-            self.payload,
-            qos=QUALITIES[qos],
-            retain=retain,
-            packet_id=_ANY_PACKET_ID if qos else None,
-            payload_format_indicator=self.payload_format,
-            message_expiry_interval=left,
-            content_type=self.content_type,
-            response_topic=self.response_topic,
-            correlation_data=self.correlation,
-            subscription_ids=list(identifiers),
-            user_properties=list(self.near_properties if near else self.properties),
-        )
+        if self.came is not None and qos == self.qos and not (near or retain or identifiers):
+            packet = self.came
+        else:
+            packet = PublishPacket(
+                self.topic,
+                self.payload,
+                qos=QUALITIES[qos],
+                retain=retain,
+                packet_id=_ANY_PACKET_ID if qos else None,
+                payload_format_indicator=self.payload_format,
+                message_expiry_interval=left,
+                content_type=self.content_type,
+                response_topic=self.response_topic,
+                correlation_data=self.correlation,
+                subscription_ids=list(identifiers),
+                user_properties=list(self.near_properties if near else self.properties),
+            )
         data = encode(packet, version)
         if not qos:
             return data, b""

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from mqtt5 import PubAckReasonCode, PublishPacket
 
-from nearcast.broker.entries import Owed, entry_of, plain_entry
+from nearcast.broker.entries import Owed, entry_of, plain_event
 from nearcast.broker.message import Message, Properties
 from nearcast.broker.presence import Presence
 from nearcast.broker.retained import Retained
@@ -120,7 +120,7 @@ class Publishing:
                 (names.ID, self.next_id()),
                 (names.PUBLISHED, instant_text(self.now())),
             )
-        self.deliver(self._chosen(route, session), message)
+        self.deliver(self.chosen(route, session), message)
 
     def publish(
         self,
@@ -161,24 +161,10 @@ class Publishing:
         now, route = self.now(), self.router.route(topic)
         message = message_of(packet, topic, now)
         message.event = self.next_id()
-        if route.targets or route.groups or message.retain or not message.qos:
-            lifetime = None if message.expires is None else max(message.expires - now, 1)
-            event = Event(
-                message.event, topic, now, payload=message.payload, publisher=session.client, lifetime=lifetime
-            )
-            if message.retain or not route.plain:
-                message.near_properties = tuple(delivery_properties(event))
-            self.event(event, message, session, acknowledge, puts=puts, route=route)
-            return
-
-        def written(failed: JournalFailed | None) -> None:
-            if failed is None:
-                acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS, None)
-            else:
-                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
-
-        self._count += 1
-        self.journal.write((plain_entry(message, session.identity, now),), puts, written)
+        event = plain_event(message, message.event, session.client, now)
+        if message.retain or not route.plain:
+            message.near_properties = tuple(delivery_properties(event))
+        self.event(event, message, session, acknowledge, puts=puts, route=route)
 
     def event(
         self,
@@ -199,7 +185,7 @@ class Publishing:
             self.moments.check(publisher, event)
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
-        copies = self._chosen(route, publisher)
+        copies = self.chosen(route, publisher)
         more = [self.retained.set(message)] if message.retain else []
         kept = self.retained.messages.get(event.topic)
 
@@ -219,11 +205,8 @@ class Publishing:
             return
         identity = None if publisher is None else publisher.identity
         lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
-        owed: list[Owed] = [
-            (target.session.identity, min(message.qos, target.qos), target.near, target.identifiers)
-            for target in lasting
-        ]
-        entry = entry_of(event, message, identity, [target.session.identity for target in copies], owed)
+        receivers = [target.session.identity for target in copies]
+        entry = entry_of(event, message, identity, receivers, owed_to(lasting, message.qos))
         if event.when is not None:
             more.append(self.moments.row(entry, self.journal.head))
 
@@ -264,7 +247,7 @@ class Publishing:
 
     # Delivery
 
-    def _chosen(self, route: Route, publisher: Session | None) -> list[Target]:
+    def chosen(self, route: Route, publisher: Session | None) -> list[Target]:
         """Who gets a copy: the publisher only if it wants its own, of each group the one whose turn it is."""
         targets = list(route.targets)
         if publisher is not None:
@@ -357,6 +340,13 @@ def _told(event: Event, read: Publication, given: Properties) -> Properties:
         own = () if read.id is not None else ((names.ID, event.id),)
         return (*given, *own, (names.PUBLISHED, instant_text(event.published)))
     return tuple(delivery_properties(event))
+
+
+def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:
+    """What is written of those who are owed a message of that quality."""
+    return tuple(
+        [(target.session.identity, min(qos, target.qos), target.near, target.identifiers) for target in targets]
+    )
 
 
 def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:

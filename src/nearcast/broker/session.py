@@ -274,7 +274,8 @@ class Session:
 
     @property
     def _allowed(self) -> int:
-        return min(self.window, self.limits.in_flight)
+        window, most = self.window, self.limits.in_flight
+        return window if window < most else most
 
     def _drop(self, out: Outgoing) -> None:
         self.dropped += 1
