@@ -99,6 +99,7 @@ class Disk:
     """What outlives the broker."""
 
     memory: bytes | None = None
+    regions: bytes | None = None
     states: dict[str, bytes] = field(default_factory=dict)
     subscriptions: dict[str, dict[str, Subscription]] = field(default_factory=dict)
     events: set[str] = field(default_factory=set)
@@ -127,7 +128,7 @@ class Server:
         timers = SimulatedTimers(world.simulation, self.life)
         plan = SchemePlan(RADIAL, TERRITORY)
         self.schemes: Final = LiveSchemes(
-            world.simulation, timers, plan, self._send, memory=disk.memory, changed=self._changed
+            world.simulation, timers, plan, self._send, memory=disk.memory, regions=disk.regions, changed=self._changed
         )
         for number, client in enumerate(disk.subscriptions):
             # In whatever order sessions and schemes are read.
@@ -146,6 +147,7 @@ class Server:
     def write(self) -> None:
         changes = self.schemes.changes()
         self.disk.memory = changes.memory or self.disk.memory
+        self.disk.regions = changes.regions or self.disk.regions
         self.disk.states |= changes.clients
 
     def _send(self, client: str, payload: bytes) -> None:

@@ -245,10 +245,57 @@ def test_a_plan_is_carried_out_once_and_recorded_under_its_id(tmp_path: Path) ->
     run(story())
 
 
+PARK = {"name": "park", "lat": 49.87, "lon": 8.65, "radius": 100.0}
+
+
+def test_regions_and_switches_of_gateways_are_kept_and_shown(tmp_path: Path) -> None:
+    async def shown(client: httpx.AsyncClient) -> tuple[list[Any], dict[str, bool]]:
+        answer = (await client.get("/transitions")).json()
+        return [(each["name"], each["scheme"], each["plan"]) for each in answer["regions"]], answer["gateways"]
+
+    async def story() -> None:
+        square = {**PARK, "name": "square", "lon": 8.66}
+        first = {"plan": "p1", "scheme": "EGRID(factor=10)", "regions": [PARK]}
+        others = [
+            {"plan": "p2", "scheme": "RADIAL", "regions": [square]},
+            {"plan": "p3", "gateways": "on", "regions": [PARK, square]},
+            {"plan": "p4", "gateways": "off", "regions": [square]},
+        ]
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as client:
+            assert await carry_out(client, first, *others) == {"carried out": 2, "kept": 2}
+            kept = await shown(client)
+            regions = [("park", "EGRID(factor=10)", "p1"), ("square", "RADIAL", "p2")]
+            assert kept == (regions, {"park": True, "square": False})
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as client:
+            assert await shown(client) == kept
+            assert await carry_out(client, first, *others) == {"repeated": 4}
+            last = {"plan": "p5", "scheme": "STE", "regions": [PARK], "elsewhere": "EGRID(factor=4)"}
+            assert await carry_out(client, last) == {"carried out": 1}
+            assert (await shown(client))[0] == [("park", "STE", "p5")]
+            assert str(server.broker.scheming.live.status().scheme) == "EGRID(factor=4)"
+            assert await carry_out(client, {"plan": "p6", "scheme": "RADIAL"}) == {"carried out": 1}
+            assert (await shown(client))[0] == []
+
+    run(story())
+
+
 def test_a_plan_that_cannot_be_is_refused_with_all_that_come_with_it(tmp_path: Path) -> None:
     async def story(server: Server, client: httpx.AsyncClient) -> None:
         good = {"plan": "p1", "scheme": "GRID(factor=20)"}
+        nowhere = {**PARK, "lat": 91.0}
         bad: list[Any] = [[good, {"plan": "p2", "scheme": "NOSUCH"}], [{"scheme": "GRID"}], good, [{**good, "x": 1}]]
+        bad += [
+            [{"plan": "p2"}],
+            [{"plan": "p2", "gateways": "on"}],
+            [{"plan": "p2", "gateways": "perhaps", "regions": [PARK]}],
+            [{**good, "regions": []}],
+            [{**good, "regions": [PARK, PARK]}],
+            [{**good, "regions": [nowhere]}],
+            [{**good, "regions": [PARK], "clients": ["ada"]}],
+            [{**good, "elsewhere": "RADIAL"}],
+            [{**good, "regions": [PARK], "elsewhere": "NOSUCH"}],
+            [{**good, "regions": [{**PARK, "name": str(number)} for number in range(257)]}],
+        ]
         for body in bad:
             answer = await client.post("/plans", json=body)
             assert answer.status_code == 400, answer.text

@@ -6,7 +6,11 @@ from collections import Counter
 from random import Random
 
 import pytest
-from tests.broker.scheme_world import EVERY_SCHEME, PRIVATE, RADIAL, World
+from tests.broker.scheme_world import EVERY_SCHEME, PLANE, PRIVATE, RADIAL, SPARING, World
+
+from nearcast.filtering.attraction import Zone
+from nearcast.planning.at_points import Region
+from nearcast.transition.specification import MechanismSpec
 
 SEEDS = pytest.mark.parametrize("seed", range(2))
 
@@ -96,3 +100,73 @@ def test_a_broker_that_is_killed_and_restarted_goes_on_without_loss(seed: int) -
     assert (status.overlaps, status.waiting) == (0, 0)
     for name, person in world.people.items():
         assert world.schemes.scheme_of(name) == person.schemes.running
+
+
+def region(name: str, x: float, y: float, radius: float, scheme: MechanismSpec) -> Region:
+    return Region(Zone(name, PLANE.to_point(x, y), radius), scheme, f"plan of {name}")
+
+
+@SEEDS
+def test_whoever_comes_to_a_region_gets_its_scheme_and_whoever_leaves_it_that_of_everybody(seed: int) -> None:
+    world, random = World(seed, people=40, pinned=3), Random(f"regions {seed}")
+    world.run(3.0)
+    world.chat(rate=25.0)
+    world.schemes.transition(SPARING)
+    market, castle = region("market", 120, 160, 150, RADIAL), region("castle", -200, -150, 130, EVERY_SCHEME[4])
+    world.schemes.transition_in([market])
+    world.run(random.uniform(0.0, 2.0))
+    world.schemes.transition_in([castle])
+    moves = []
+    for _ in range(8):
+        world.run(random.uniform(1.0, 6.0))
+        moves += world.schemes.moves()
+        world.kill()
+        world.after(random.uniform(0.0, 1.0), world.restart)
+        world.run(1.5)
+    assert world.schemes.status().regions == (market, castle), "also after restarts"
+    world.run(4.0)
+    for name, person in world.people.items():
+        if world.schemes.follows(name):
+            here, running = person.fix().position, world.schemes.scheme_of(name)
+            for each in (market, castle):
+                zone = each.zone
+                # Within what is walked between two words, or between two cells, it may not be known yet.
+                if running == each.scheme:
+                    assert zone.extended(200.0).covers(here)
+                if zone.radius > 60.0 and Zone("core", zone.center, zone.radius - 60.0).covers(here):
+                    assert running == each.scheme
+    came = {move.plan for move in moves if move.plan is not None}
+    assert came == {"plan of market", "plan of castle"}
+    assert {move.after for move in moves if move.plan is None} == {SPARING}
+    assert not {"c0", "c1", "c2"} & {move.client for move in moves}
+    world.schemes.transition(RADIAL)
+    assert world.schemes.status().regions == ()
+    world.run(10.0)
+    assert {world.schemes.scheme_of(name) for name in world.people} == {RADIAL, PRIVATE}
+    assert judge(world) > 200
+
+
+def test_whoever_stands_at_the_border_of_a_region_does_not_change_all_the_time() -> None:
+    world = World(1, people=1)
+    world.run(3.0)
+    ((name, person),) = world.people.items()
+    world.schemes.transition_in([Region(Zone("here", person.fix().position, 1_000.0), SPARING, "plan")])
+    world.run(2.0)
+    assert world.schemes.scheme_of(name) == SPARING
+    # Now it is just outside, and then farther.
+    for radius, expected in ((0.95, SPARING), (0.85, RADIAL)):
+        x, y = PLANE.to_xy(person.fix().position)
+        center = PLANE.to_point(x + 1_000.0, y)
+        world.schemes.transition_in([Region(Zone("here", center, 1_000.0 * radius), SPARING, "plan")])
+        world.run(0.1)
+        assert world.schemes.scheme_of(name) == expected
+
+
+def test_who_was_brought_to_a_scheme_by_name_is_left_there() -> None:
+    world = World(2, people=20)
+    world.run(3.0)
+    world.schemes.transition(EVERY_SCHEME[4], ["c1"])
+    nowhere = Region(Zone("nowhere", PLANE.to_point(5_000.0, 0.0), 10.0), SPARING, "plan")
+    world.schemes.transition_in([nowhere])
+    world.run(5.0)
+    assert world.schemes.status().groups == {RADIAL: 19, EVERY_SCHEME[4]: 1}

@@ -285,7 +285,7 @@ def test_changes_are_told_of_once_and_are_all_that_a_restart_needs() -> None:
     )
     schemes.start()
     assert schemes.changes().memory is not None
-    assert schemes.changes() == type(schemes.changes())(None, {})
+    assert schemes.changes() == type(schemes.changes())(None, None, {})
     schemes.subscribe("ada", NEAR)
     schemes.subscribe("bob", NEAR)
     assert len(told) == 1

@@ -35,6 +35,16 @@ def place(x: float, y: float) -> Point:
 
 
 @dataclass(slots=True, eq=False)
+class Walk:
+    """Of all of them, and when it ends: of the monotonic clock; who watches them may put it off, or say that it is time."""
+
+    end: float = math.inf
+
+    def end_in(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+
+
+@dataclass(slots=True, eq=False)
 class Walker:
     number: int
     me: Client
@@ -60,11 +70,11 @@ class Walker:
         self.places.append(here)
         await self.me.update(lat=here.lat, lon=here.lon, speed=speed, heading=math.degrees(self.heading) % 360.0, qos=0)
 
-    async def live(self, end: float, talks_every: float) -> None:
+    async def live(self, walk: Walk, talks_every: float) -> None:
         next_word = time.monotonic() + self.random.uniform(BEFORE, BEFORE + talks_every)
-        while (now := time.monotonic()) < end:
+        while (now := time.monotonic()) < walk.end:
             await self.move()
-            if now >= next_word and now < end - AFTER:
+            if now >= next_word and now < walk.end - AFTER:
                 here = self.places[-1]
                 said = time.monotonic()
                 event = await self.me.publish("crowd/talk", b"%d" % self.number)
@@ -111,8 +121,10 @@ def judge(walkers: list[Walker]) -> Verdict:
     )
 
 
-async def crowd(url: str, people: int, size: float, seconds: float, talks_every: float, seed: int) -> list[Walker]:
-    """Let that many people live for so long, on a square of that many metres."""
+async def crowd(
+    url: str, people: int, size: float, seconds: float, talks_every: float, seed: int, walk: Walk | None = None
+) -> list[Walker]:
+    """Let that many people live for so long, or until that walk ends, on a square of that many metres."""
     chance = random.Random(seed)
     walkers: list[Walker] = []
     async with asyncio.timeout(seconds + 240):
@@ -131,8 +143,10 @@ async def crowd(url: str, people: int, size: float, seconds: float, talks_every:
         listening = [
             asyncio.create_task(walker.listen(stream)) for walker, stream in zip(walkers, streams, strict=True)
         ]
-        end = time.monotonic() + seconds
-        await asyncio.gather(*(walker.live(end, talks_every) for walker in walkers))
+        if walk is None:
+            walk = Walk()
+            walk.end_in(seconds)
+        await asyncio.gather(*(walker.live(walk, talks_every) for walker in walkers))
         for task in listening:
             task.cancel()
         await asyncio.gather(*listening, return_exceptions=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 NEARCAST = Path(sys.executable).with_name("nearcast")
-LONG = 240
+LONG = 400
 """Seconds; the machine may be busy."""
 
 
@@ -46,24 +46,36 @@ def test_headless_ends_by_itself_with_a_summary_and_leaves_nothing_behind(tmp_pa
     certain = re.search(r"of ([\d,]+) that were certainly due", printed)
     assert certain is not None
     assert int(certain[1].replace(",", "")) > 0
-    changes = re.findall(r"^ +[\d.]+ s  (\S+) -> (\S+) with \d+ people(, by hand)?$", printed, re.MULTILINE)
+    changes = re.findall(r"^ +[\d.]+ s  (\S+) -> (\S+) with \d+ people(, [\w ]+)?$", printed, re.MULTILINE)
     assert [after for before, after, _ in changes][-2:] == ["EGRID(factor=12)", "RADIAL"]
-    assert [by_hand for *_, by_hand in changes] == [*[""] * (len(changes) - 1), ", by hand"]
+    assert [how for *_, how in changes if how] == [", planned by Spark", ", by hand"]
     assert all(first[1] == then[0] for first, then in itertools.pairwise(changes))
     assert re.search(r"^  in all( +[\d.,]+){6}$", printed, re.MULTILINE)
-    assert len(re.findall(r"^\d\. ", printed, re.MULTILINE)) == printed.count("(as defined)") == 3
+    assert len(re.findall(r"^\d\. ", printed, re.MULTILINE)) == printed.count("(as defined)") == 4
+    assert re.search(r"^  \d+ people in the densest 100 m, near the \w+$", printed, re.MULTILINE)
+    assert re.search(r"^  \d+ attraction points?: the \w+ \(\d+ within \d+ m\)", printed, re.MULTILINE)
+    assert re.search(
+        r"^  it planned RADIAL at \d+ attraction points?, EGRID\(factor=24\) elsewhere$", printed, re.MULTILINE
+    )
+    assert re.search(r"carried it out, and [1-9]\d* people came", printed)
+    assert re.search(r"(\d+) events match; the first \d+ of them come back", printed)
     assert printed.isascii()
     assert "\x1b" not in printed
     assert list(left_behind(tmp_path)) == []
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interruption_leaves_nothing_behind(sent: signal.Signals, tmp_path: Path) -> None:
-    process = started(tmp_path, "--seconds", "60")
+@pytest.mark.parametrize(
+    ("sent", "how", "meanwhile"),
+    [(signal.SIGINT, "--spark", "Spark is there"), (signal.SIGTERM, "--no-spark", "morning")],
+)
+def test_interruption_leaves_nothing_behind(sent: signal.Signals, how: str, meanwhile: str, tmp_path: Path) -> None:
+    process = started(tmp_path, "--seconds", "60", how)
     assert process.stdout is not None
-    while "morning" not in (line := process.stdout.readline()):
+    while meanwhile not in (line := process.stdout.readline()):
         assert line, "it has ended"
-    assert len(list(left_behind(tmp_path))) > 1, "a folder and a broker, meanwhile"
+    running = list(left_behind(tmp_path))
+    assert len(running) > 1, "a folder and a broker, meanwhile"
+    assert any("java" in each for each in running) == (how == "--spark")
     process.send_signal(sent)
     _, complaints = process.communicate(timeout=LONG)
     assert (process.returncode, complaints) == (130, "nearcast: interrupted\n")

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from nearcast.broker.settings import load
+from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import LADDER, BrokerStatus, DemoBroker, settings, territory
 from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, MARKET, PLACES, City
+from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, MARKET, PLACES, City, metres_of, nearest_place, point_at
 from nearcast.cli.demo.crowd import CrowdStatistics
 from nearcast.cli.demo.meter import Counts, Meter
 from nearcast.cli.demo.person import PersonStatistics
@@ -21,8 +22,17 @@ from nearcast.errors import NearcastError
 PEOPLE = 100
 
 
-def status(scheme: str, *, bytes_in: int = 0, bytes_out: int = 0) -> BrokerStatus:
-    return BrokerStatus(scheme, following=0, waiting=0, transitions=0, bytes_in=bytes_in, bytes_out=bytes_out)
+def status(scheme: str, *, regions: int = 0, bytes_in: int = 0, bytes_out: int = 0) -> BrokerStatus:
+    return BrokerStatus(
+        scheme,
+        following=0,
+        elsewhere=0,
+        regions=regions,
+        waiting=0,
+        transitions=0,
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
+    )
 
 
 def crowd(connected: int = 10, **people: int) -> CrowdStatistics:
@@ -33,11 +43,11 @@ def seen(published: int = 0) -> WitnessStatistics:
     return WitnessStatistics(published, 0, 0, 0, 0, 0, 0)
 
 
-def quiet_play() -> Play:
+def quiet_play(analyst: Analyst | None = None) -> Play:
     """Before anything happens; there is no broker."""
     broker = DemoBroker(PEOPLE)
     broker._ports["mqtt"] = 1
-    return Play(broker, PEOPLE, 10.0)
+    return Play(broker, PEOPLE, 10.0, analyst)
 
 
 def test_the_rules_lead_up_and_down_the_ladder(tmp_path: Path) -> None:
@@ -71,6 +81,21 @@ def test_a_market_day_draws_people_to_the_market_and_nobody_leaves_the_city() ->
     assert near_the_market() > PEOPLE / 2 > before
 
 
+def test_places_are_found_again_by_what_lies_near_them() -> None:
+    for name, (east, north) in PLACES.items():
+        assert metres_of(point_at(east, north)) == pytest.approx((east, north))
+        assert nearest_place(point_at(east + 100.0, north - 50.0)) == name
+
+
+def test_a_demonstration_in_which_spark_plans_nothing_has_failed() -> None:
+    play = quiet_play(Analyst())
+    play.witness.confirm(play.witness.reports(1, 0.0, 0.0))
+    for scheme in (*LADDER, *reversed(LADDER)):
+        play.meter.read(status(scheme), crowd(), seen())
+    with pytest.raises(NearcastError, match="no plan of Spark's"):
+        insist(play, [])
+
+
 def test_who_is_away_does_not_move() -> None:
     city = City(2)
     city.enter(0)
@@ -99,8 +124,9 @@ def test_costs_belong_to_the_scheme_under_which_they_arose() -> None:
     assert meter.by_scheme["A"].bytes_per_delivery == 110 / 4
     assert meter.lately == meter.total
     for time in (4.0, 5.0, 6.0, 7.0):  # noqa: B007 - the clock reads it
-        meter.read(status("B"), crowd(), seen())
+        meter.read(status("B", regions=2), crowd(), seen())
     assert meter.lately.seconds == 3.0
+    assert meter.by_scheme["B+regions"].seconds == 3.0
 
 
 def test_a_demonstration_in_which_nothing_changes_has_failed() -> None:

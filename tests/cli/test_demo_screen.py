@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from nearcast.cli.demo import show as showing
+from nearcast.cli.demo.analyst import Analyst, MadePlan, Observation, Spot
 from nearcast.cli.demo.broker import LADDER, BrokerStatus, DemoBroker
+from nearcast.cli.demo.city import point_at
 from nearcast.cli.demo.play import Play
 from nearcast.cli.demo.stories import Story
 from nearcast.cli.demo.view import CityView, story_panel
@@ -35,7 +37,11 @@ def play() -> Play:
     """In the middle of it: people, an event that somebody has heard, a transition, news."""
     broker = DemoBroker(PEOPLE)
     broker._ports["mqtt"] = 1
-    play = Play(broker, PEOPLE, 10.0)
+    play = Play(broker, PEOPLE, 10.0, Analyst())
+    assert play.pipeline is not None
+    points = (Spot(point_at(-150, -300), 20.0, 300.0), Spot(point_at(320, 180), 3.0, 100.0))
+    play.pipeline.observed = Observation(Spot(point_at(-100, -300), 9), points)
+    play.pipeline.plan = MadePlan("plan", "RADIAL", "EGRID(factor=24)", play.pipeline.observed)
     for person in range(PEOPLE // 2):
         play.city.enter(person)
         play.witness.confirm(play.witness.reports(person, *play.city.where(person)))
@@ -43,7 +49,7 @@ def play() -> Play:
     play.witness.published(play.witness.publishes("event", 0, *play.city.where(0)))
     play.witness.gets(1, "event")
     for scheme in (*LADDER, *reversed(LADDER)):
-        status = BrokerStatus(scheme, 30, 3, 1, 1_000_000, 1_000_000)
+        status = BrokerStatus(scheme, 30, 20, 2, 3, 1, 1_000_000, 1_000_000)
         play.meter.read(status, play.crowd.statistics(), play.witness.statistics())
         play._tell("something has happened that takes a lot of words to tell, more than most terminals have room for")
     return play
@@ -62,7 +68,9 @@ def test_an_ordinary_terminal_shows_what_it_is_about(play: Play) -> None:
     console.print(CityView(play), height=24)
     shown = re.sub(r"\x1b\[[\d;]*m", "", printed(console))
     for words in ("market", "EGRID(factor=12) filters", "27 of 30 follow it", "published", "delivered", "dropped",
-                  "context messages", "to people", "from people", "lost", "bytes per delivery", "→ RADIAL"):  # fmt: skip
+                  "context messages", "to people", "from people", "lost", "bytes per delivery", "→ RADIAL",
+                  "Spark 9 people in the densest 100 m, near the market; 2 attraction points",
+                  "planned RADIAL at 2 attraction points"):  # fmt: skip
         assert words in shown
 
 
@@ -90,7 +98,7 @@ def test_watching_ends_with_the_stories_and_leaves_the_terminal_as_it_was(monkey
     console = screen(80, 24)
     monkeypatch.setattr(showing, "Console", lambda: console)
     monkeypatch.setattr(showing, "READING", 0.0)
-    showing.show(people=30, seconds=5.0)
+    showing.show(people=30, seconds=5.0, spark=False)
     shown = printed(console)
     moments = ["starting a broker", "\x1b[?1049h", "\x1b[?1049l", "Around me", "0 lost, 0 doubled"]
     assert [shown.rindex(words) for words in moments] == sorted(shown.rindex(words) for words in moments)

@@ -55,7 +55,16 @@ def test_every_kind_of_record_becomes_a_row_of_its_table(tmp_path: Path) -> None
             ContextEntry(START + 1, "p", "car"),
             SubscriptionEntry(START, "p", "s1", "subscribed", "city/#", "150"),
             SubscriptionEntry(
-                START + 1, "p", "s2", "subscribed", "#", '{"box": [8, 49, 9, 50]}', "speed > 3", START, START + 9
+                START + 1,
+                "p",
+                "s2",
+                "subscribed",
+                "#",
+                '{"box": [8, 49, 9, 50]}',
+                "speed > 3",
+                START,
+                START + 9,
+                no_local=True,
             ),
             ClientEntry(START, "p", "joined"),
             TransitionEntry(START, "broker", "filter scheme", None, "GRID"),
@@ -91,7 +100,7 @@ def test_every_kind_of_record_becomes_a_row_of_its_table(tmp_path: Path) -> None
     assert without_date(lake, "reports") == [(at, "p", 49.5, 8.5, 1)]
     assert without_date(lake, "contexts") == [(at, "p", "car", '{"speed": 3}', 2), (later, "p", "car", None, 3)]
     assert without_date(lake, "subscriptions") == [
-        (at, "p", "s1", "subscribed", "city/#", 150.0, "150", None, None, None, 4),
+        (at, "p", "s1", "subscribed", "city/#", 150.0, "150", None, None, None, 4, None),
         (
             later,
             "p",
@@ -104,6 +113,7 @@ def test_every_kind_of_record_becomes_a_row_of_its_table(tmp_path: Path) -> None
             at,
             to_datetime(START + 9),
             5,
+            1,
         ),
     ]
     assert without_date(lake, "clients") == [(at, "p", "joined", 6)]

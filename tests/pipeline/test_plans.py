@@ -22,9 +22,9 @@ from nearcast.pipeline.plans import (
     grid_ladder,
     latest,
     orders,
+    orders_at_points,
     over,
     plans,
-    regional_plans,
     regions_of,
     switch,
 )
@@ -155,26 +155,42 @@ def test_zones_are_circles_with_their_border(spark: SparkSession) -> None:
     ]
 
 
-def test_whoever_comes_to_a_crowd_changes_and_whoever_leaves_changes_back(spark: SparkSession) -> None:
-    zones = [Zone("square", ORIGIN, 50.0)]
-    inside, outside = (0.0, 10.0), (500.0, 0.0)
-    tracks = {
-        "ada": [inside, inside, inside, inside],
-        "bob": [outside, inside, inside, outside],
-        "cyd": [outside, outside, inside, inside],
-        "dot": [outside, outside, outside, outside],
-    }
-    reports = frame(spark, walkers(tracks))
-    here = crowds(reports, zones, 60.0)
-    assert [(row["region"], row["clients"]) for row in rows(here, "since")] == [("square", n) for n in (1, 2, 3, 2)]
-    decided = decisions(here, "clients", Ladder("RADIAL", (Step("EGRID(factor=8)", 1.0, 0.0),)))
-    made = rows(regional_plans(reports, zones, decided, "RADIAL", 60.0), "time", "scheme")
-    assert [(row["time"].timestamp() * 1e6 - BEGINNING, row["scheme"], row["clients"]) for row in made] == [
-        (120e6, "EGRID(factor=8)", ["ada", "bob"]),
-        (180e6, "EGRID(factor=8)", ["cyd"]),
-        (240e6, "RADIAL", ["bob"]),
+def test_a_region_is_planned_for_by_its_own_crowd(spark: SparkSession) -> None:
+    zones = [Zone("park", Plane(ORIGIN).to_point(500.0, 0.0), 80.0), Zone("square", ORIGIN, 50.0)]
+    square, park = (0.0, 10.0), (500.0, 0.0)
+    tracks = {"ada": [square] * 4, "bob": [park, square, square, park], "cyd": [park, park, square, square]}
+    here = crowds(frame(spark, walkers(tracks)), zones, 60.0)
+    assert [(row["region"], row["clients"]) for row in rows(here, "region", "since")] == [
+        *(("park", n) for n in (2, 1, 1)),
+        *(("square", n) for n in (1, 2, 3, 2)),
     ]
-    assert len({row["plan"] for row in made}) == 3
+    made = plans(decisions(here, "clients", Ladder("RADIAL", (Step("EGRID(factor=8)", 1.0, 1.0),))))
+    ordered = [(row["scheme"], [tuple(each) for each in row["regions"]]) for row in orders(made, zones).collect()]
+    park_told = ("park", zones[0].center.lat, zones[0].center.lon, 80.0)
+    assert sorted(ordered) == [
+        ("EGRID(factor=8)", [park_told]),
+        ("EGRID(factor=8)", [("square", ORIGIN.lat, ORIGIN.lon, 50.0)]),
+        ("RADIAL", [park_told]),
+    ]
+    switched = orders(latest(plans(decisions(here, "clients", switch(2.0, 1.0)))), zones, "gateways")
+    assert [(row["gateways"], row["regions"][0]["name"]) for row in switched.collect()] == [("on", "square")]
+    assert set(switched.columns) == {"plan", "gateways", "regions"}
+
+
+def test_attraction_points_are_planned_for_together(spark: SparkSession) -> None:
+    columns = {"name": ["point-2", "point-1"], "lat": [49.8, 49.87654321], "lon": [8.6, 8.65], "radius": [0.0, 120.4]}
+    points = frame(spark, columns | {"clients": [3.0, 9.0]})
+    (order,) = orders_at_points(points, BEGINNING, "RADIAL", "EGRID(factor=8)").collect()
+    assert (order["scheme"], order["elsewhere"]) == ("RADIAL", "EGRID(factor=8)")
+    told = [tuple(each) for each in order["regions"]]
+    assert told == [("point-1", 49.87654, 8.65, 120.0), ("point-2", 49.8, 8.6, 10.0)]
+    (again,) = orders_at_points(points.repartition(2), BEGINNING, "RADIAL", "EGRID(factor=8)").collect()
+    assert again == order
+    later = orders_at_points(points, BEGINNING + 1, "RADIAL", "EGRID(factor=8)")
+    (alone,) = orders_at_points(points, BEGINNING, "RADIAL").collect()
+    assert len({order["plan"], alone["plan"], later.collect()[0]["plan"]}) == 3
+    assert alone["elsewhere"] is None
+    assert orders_at_points(points.where("clients > 100"), BEGINNING, "RADIAL").collect() == []
 
 
 def test_impossible_ladders_are_refused() -> None:

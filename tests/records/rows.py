@@ -21,7 +21,7 @@ def values(column: Column) -> st.SearchStrategy[Any]:
     """Whatever the column takes."""
     by_kind: dict[Kind, st.SearchStrategy[Any]] = {
         Kind.INSTANT: INSTANTS,
-        Kind.WHOLE: WHOLES,
+        Kind.WHOLE: WHOLES if column.maximum is None else st.integers(0, int(column.maximum)),
         Kind.REAL: st.floats(column.minimum, column.maximum, allow_nan=False, allow_infinity=False),
         Kind.TEXT: TEXTS,
         Kind.NAME: st.sampled_from(column.choices) if column.choices else TEXTS,

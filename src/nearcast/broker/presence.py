@@ -10,7 +10,7 @@ import msgspec
 
 from nearcast.broker.known import Known
 from nearcast.broker.session import Session
-from nearcast.journal import ContextEntry, Journal, Put, ReportEntry, Then
+from nearcast.journal import ClientEntry, ContextEntry, Journal, Put, ReportEntry, Then
 from nearcast.matching import Matcher
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -160,7 +160,8 @@ class Presence:
         else:
             self.accepting.discard(session.client)
         self.matcher.accept_addressed(session.client, accepts)
-        self._write(session, None, then)
+        entry = ClientEntry(self.now(), session.identity, "accepting" if accepts else "declining")
+        self._write(session, entry, then)
 
     def forget(self, session: Session) -> list[Put]:
         """Its session is over: the contexts are deregistered with it (product.md)."""
@@ -184,14 +185,13 @@ class Presence:
 
     # On disk
 
-    def _write(self, session: Session, entry: ReportEntry | ContextEntry | None, then: Then | None) -> None:
-        entries = () if entry is None else (entry,)
+    def _write(self, session: Session, entry: ReportEntry | ContextEntry | ClientEntry, then: Then | None) -> None:
         if then is None:
             # Nobody waits for it: the row follows with the next flush, once for many reports.
             self._dirty[session.client] = session
-            self.journal.write(entries)
+            self.journal.write((entry,))
         else:
-            self.journal.write(entries, (self._row(session),), then)
+            self.journal.write((entry,), (self._row(session),), then)
 
     def flush(self) -> None:
         changed, self._dirty = self._dirty, {}

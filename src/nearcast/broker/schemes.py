@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from nearcast.broker.scheme_regions import regions_bytes, regions_in
 from nearcast.broker.scheme_text import scheme_in
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.handed_broker import HandedBroker, TransitionDone
@@ -25,6 +26,7 @@ from nearcast.filtering.specification import Radial, Territory, scheme_of
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
+from nearcast.planning.at_points import Moved, Region, RegionalSchemes
 from nearcast.planning.ruled import RuledSchemes, SchemeRule
 from nearcast.runtime.host import Host, Ports
 from nearcast.runtime.observers import Observers
@@ -60,6 +62,9 @@ class SchemeChanges:
     memory: bytes | None
     """Plans, if there were new ones."""
 
+    regions: bytes | None
+    """All regions, if there were others before."""
+
     clients: Mapping[str, bytes]
 
 
@@ -86,6 +91,9 @@ class SchemesStatus:
     latest: tuple[TransitionDone, ...]
     """The last of them, oldest first."""
 
+    regions: tuple[Region, ...]
+    """With schemes of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemesStatistics:
@@ -98,7 +106,7 @@ class SchemesStatistics:
 class LiveSchemes:
     """The broker's half of all filter schemes.
 
-    A restart: give the constructor the ``memory`` that was written last, ``restore`` the state of each client, subscribe for it
+    A restart: give the constructor the ``memory`` and the ``regions`` that were written last, ``restore`` the state of each client, subscribe for it
     (before or after), and ``start``.
     """
 
@@ -110,6 +118,7 @@ class LiveSchemes:
         send: Callable[[str, bytes], None],
         *,
         memory: bytes | None = None,
+        regions: bytes | None = None,
         changed: Callable[[], None] | None = None,
         observers: Observers | None = None,
     ) -> None:
@@ -126,16 +135,18 @@ class LiveSchemes:
         self._located: Final[set[str]] = set()
         self._unwritten: set[str] = set()
         self._written = memory
+        self._unwritten_regions: bytes | None = None
         self._told = False
         observed = observers or Observers()
         self._link: Final = HandedLink(INTERFACE, NAME, observed, self._carry)
         self._memory: Final = _decoded(memory, Memory, "plans") if memory else Memory()
+        self._regional: Final = RegionalSchemes(regions_in(regions) if regions else ())
         self._coordinator: Final = TransitionCoordinator(INTERFACE)
         settings = BrokerSettings(plan.initial, grace=plan.grace)
         self._broker: Final = HandedBroker(plan.territory, settings, self._memory, self._note)
         streams = RandomStreams(clock.now())
         ports = Ports(clock, timers, {INTERFACE: self._link}, None, streams.stream, observed)
-        self._host: Final = Host(NAME, ports, [HostEngine(), self._coordinator, self._broker])
+        self._host: Final = Host(NAME, ports, [HostEngine(), self._coordinator, self._broker, self._regional])
         self._host.start()
         self._plan: Final = plan
         self._rules: RuledSchemes | None = None
@@ -219,7 +230,10 @@ class LiveSchemes:
     # Transitions
 
     def transition(self, scheme: MechanismSpec | str, clients: Iterable[str] | None = None) -> None:
-        """Bring everybody, or these clients, to that scheme; raises ``InvalidScheme``, ``UnknownName`` or ``TransitionFailed``."""
+        """Bring everybody, or these clients, to that scheme; raises ``InvalidScheme``, ``UnknownName`` or ``TransitionFailed``.
+
+        Everybody: there are no regions any more.  A rule, which nobody has just asked for, changes only what holds outside of them.
+        """
         spec = scheme_in(scheme) if isinstance(scheme, str) else scheme
         scheme_of(spec)  # refuses what there is not
         some = None if clients is None else list(clients)
@@ -227,6 +241,21 @@ class LiveSchemes:
             if client not in self._broker.schemes:
                 raise UnknownName(f"no client {client!r} takes part in filter schemes")
         self._broker.transition(spec, some)
+        if some is None and self._regional.regions:
+            self._regional.end()
+            self._note_regions()
+
+    def transition_in(self, regions: Sequence[Region]) -> None:
+        """Have these schemes in these regions: for those who are there, and for whoever comes, as long as it stays.
+
+        Regions of other names stay as they are.  Raises ``TransitionFailed``.
+        """
+        self._regional.plan(regions)
+        self._note_regions()
+
+    def moves(self) -> list[Moved]:
+        """Who has changed its scheme because of a region, since this was last asked for."""
+        return self._regional.moves()
 
     def scheme_of(self, client: str) -> MechanismSpec:
         return self._broker.scheme_of(client)
@@ -245,6 +274,7 @@ class LiveSchemes:
             overlaps=schemes.statistics().overlaps,
             transitions=self._broker.transitions_done,
             latest=tuple(self._broker.transitions),
+            regions=tuple(self._regional.regions),
         )
 
     def statistics(self) -> SchemesStatistics:
@@ -262,10 +292,12 @@ class LiveSchemes:
         """What has changed since this was last asked for; to be on disk before what caused it is acknowledged."""
         unwritten, self._unwritten = self._unwritten, set()
         memory, written = self.memory_state(), self._written
+        regions, self._unwritten_regions = self._unwritten_regions, None
         self._written, self._told = memory, False
         known = self._broker.schemes
         return SchemeChanges(
             None if memory == written else memory,
+            regions,
             {client: self.state_of(client) for client in sorted(unwritten) if client in known},
         )
 
@@ -280,6 +312,10 @@ class LiveSchemes:
     def restore(self, client: str, state: bytes) -> None:
         """Go on with a client of an earlier life; before ``start``."""
         self._broker.schemes.adopt(client, _decoded(state, ClientState, f"the state of client {client!r}"))
+
+    def _note_regions(self) -> None:
+        self._unwritten_regions = regions_bytes(self._regional.regions)
+        self._note(())
 
     def _note(self, clients: Collection[str]) -> None:
         self._unwritten.update(clients)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from nearcast.broker.access import Principal
@@ -17,6 +18,7 @@ from nearcast.errors import InvalidRecord, NearcastError
 from nearcast.journal import Journal, Put, Then, TransitionEntry
 from nearcast.model.geometry import Point
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.planning.at_points import Region
 from nearcast.runtime.live.timers import LiveTimers
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Clock
@@ -25,6 +27,7 @@ log: Final = logging.getLogger("nearcast.broker")
 CLIENTS: Final = "scheme clients"
 PLANS: Final = "scheme plans"
 _MEMORY: Final = "memory"
+_REGIONS: Final = "regions"
 
 
 class Scheming:
@@ -45,12 +48,14 @@ class Scheming:
         self._soon: Final = soon
         plan = SchemePlan(settings.initial(), settings.ground(), settings.transition_rules())
         self._timers: Final = LiveTimers(clock, _guarded, Observers())
+        known = journal.load(PLANS)
         self.live: Final = LiveSchemes(
             clock,
             self._timers,
             plan,
             self._send,
-            memory=journal.load(PLANS).get(_MEMORY),
+            memory=known.get(_MEMORY),
+            regions=known.get(_REGIONS),
             changed=self._later,
         )
         self.live.located = self._located
@@ -110,11 +115,25 @@ class Scheming:
 
     def carry_out(self, plan: str, scheme: str, clients: Sequence[str] | None) -> None:
         """A plan from outside; what it changes is recorded under its id."""
+        with self._recorded_under(plan):
+            self.live.transition(scheme, clients)
+
+    def carry_out_in(self, plan: str, regions: Sequence[Region], elsewhere: str | None) -> None:
+        """The same for regions; with a scheme for everybody elsewhere, these are all there are."""
+        with self._recorded_under(plan):
+            if elsewhere is not None:
+                self.live.transition(elsewhere)
+            self.live.transition_in(regions)
+
+    @contextmanager
+    def _recorded_under(self, plan: str) -> Iterator[None]:
         self.flush()
-        self.live.transition(scheme, clients)
         self._plan = plan
-        self.flush()
-        self._plan = None
+        try:
+            yield
+        finally:
+            self.flush()
+            self._plan = None
 
     # On disk
 
@@ -136,11 +155,19 @@ class Scheming:
             if done.everybody:
                 entries.append(TransitionEntry(done.time, NAME, PROXY, self._scheme, str(done.scheme), plan=self._plan))
                 self._scheme = str(done.scheme)
-        return entries
+        return [*entries, *self._moves()]
+
+    def _moves(self) -> Iterator[TransitionEntry]:
+        for moved in self.live.moves():
+            session = self._sessions.get(moved.client)
+            if session is not None:
+                before, after = str(moved.before), str(moved.after)
+                yield TransitionEntry(moved.time, session.identity, PROXY, before, after, plan=moved.plan)
 
     def _changes(self) -> list[Put]:
         changed = self.live.changes()
-        puts = [] if changed.memory is None else [Put(PLANS, _MEMORY, changed.memory)]
+        known = {_MEMORY: changed.memory, _REGIONS: changed.regions}
+        puts = [Put(PLANS, key, value) for key, value in known.items() if value is not None]
         for client, state in changed.clients.items():
             session = self._sessions.get(client)
             if session is not None and session.durable:

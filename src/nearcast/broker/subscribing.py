@@ -271,6 +271,7 @@ def _entry(session: Session, held: Held, what: str, now: Instant) -> Subscriptio
         None if subscription.where is None else str(subscription.where),
         subscription.frame.since,
         subscription.frame.until,
+        held.no_local,
     )
 
 

@@ -35,6 +35,11 @@ def transition(
         return
     groups = ", ".join(f"{count} in {name}" for name, count in answer["groups"].items() if count) or "nobody yet"
     typer.echo(f"{answer['scheme']} (clients: {groups}; transitions so far: {answer['transitions']})")
+    for region in answer["regions"]:
+        place = f"{region['radius']:.0f} m around {region['lat']:.5f},{region['lon']:.5f}"
+        typer.echo(f"{region['scheme']} in {region['name']}, {place} (plan {region['plan']})")
+    for region, on in answer["gateways"].items():
+        typer.echo(f"gateways {'on' if on else 'off'} in {region}, as planned")
 
 
 def _asked(url: str, order: dict[str, Any] | None) -> dict[str, Any]:

@@ -222,7 +222,10 @@ class SchemeBroker:
 
     def _note(self, client: Address, subscription: Subscription, what: str) -> None:
         radius = None if subscription.area is None else subscription.area.bounding_radius()
-        self._subscriptions(self._host.now(), client, subscription.id, what, subscription.topic, radius)
+        said = (self._host.now(), client, subscription.id, what, subscription.topic, radius)
+        self._subscriptions(
+            *said, *(None,) * 5, 1 if subscription.no_local else None
+        )  # nothing that only a broker can say
 
     # Events
 

@@ -83,6 +83,7 @@ class SubscriptionEntry(Entry, frozen=True, array_like=True, tag=4, gc=False):
     """CQL2 over the event."""
     since: Instant | None = None
     until: Instant | None = None
+    no_local: bool = False
 
 
 class UnpublishEntry(Entry, frozen=True, array_like=True, tag=5, gc=False):
@@ -93,9 +94,11 @@ class UnpublishEntry(Entry, frozen=True, array_like=True, tag=5, gc=False):
 
 
 class ClientEntry(Entry, frozen=True, array_like=True, tag=6, gc=False):
+    """It came or went, or said whether it takes what is addressed to it without a subscription."""
+
     at: Instant
     who: str
-    what: Literal["joined", "left", "failed", "returned"]
+    what: Literal["joined", "left", "failed", "returned", "accepting", "declining"]
 
 
 class TransitionEntry(Entry, frozen=True, array_like=True, tag=7, gc=False):

@@ -83,7 +83,7 @@ def _tree(text: str) -> Any:
 def _subscription_row(offset: int, entry: SubscriptionEntry) -> tuple[Any, ...]:
     radius = radius_of(entry.area, None)
     head = (entry.at, entry.who, entry.id, entry.what, entry.filter, radius)
-    return *head, entry.area, entry.where, entry.since, entry.until, offset
+    return *head, entry.area, entry.where, entry.since, entry.until, offset, 1 if entry.no_local else None
 
 
 def _context_row(offset: int, entry: ContextEntry) -> tuple[Any, ...]:

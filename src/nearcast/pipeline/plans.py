@@ -1,4 +1,4 @@
-"""From what was observed to plans for the coordinator: a filter scheme, its grid factor, gateways on or off, in all or in regions.
+"""From what was observed to plans for the coordinator: a filter scheme, its grid factor, gateways on or off, for all or in regions.
 
 A *ladder* says what to choose as a value grows: each step has a threshold to step up at and a lower one to step back at, as the rules of the broker
 have (``transition.rules``), and may ask that either lasts for some windows; of all steps that hold, the last decides.  The
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 EVERYWHERE: Final = "everywhere"
 """The region of what concerns everybody."""
+
+SMALLEST: Final = 10.0
+"""Metres of radius: where a region is smaller, nobody knows well enough who is in it."""
 
 LARGEST_FACTOR: Final = 500
 """Of the schemes with square cells (``filtering.specification``)."""
@@ -130,9 +133,37 @@ def latest(made: DataFrame) -> DataFrame:
     return made.groupBy("region").agg(newest).select("newest.*")
 
 
-def orders(made: DataFrame) -> DataFrame:
-    """The rows that the source ``nearcast`` writes to the table ``plans``, and a broker carries out."""
-    return made.select("plan", "scheme", *(["clients"] if "clients" in made.columns else []))
+def orders(made: DataFrame, zones: Sequence[Zone] = (), what: Literal["scheme", "gateways"] = "scheme") -> DataFrame:
+    """The rows that the source ``nearcast`` writes to the table ``plans``, and a broker carries out.
+
+    ``zones`` are the regions of which the plans speak, ``what`` is that which was chosen: a scheme, or ``on`` and ``off``.
+    """
+    order = made.select("plan", F.col("scheme").alias(what), "region")
+    if zones:
+        # A region that is not among them is named by none, and so everybody's; there is none such but EVERYWHERE.
+        known = [F.when(F.col("region") == zone.name, F.array(_region(zone))) for zone in zones]
+        order = order.withColumn("regions", F.coalesce(*known))
+    return order.drop("region")
+
+
+def orders_at_points(points: DataFrame, since: Instant, scheme: str, elsewhere: str | None = None) -> DataFrame:
+    """One such row, that scheme for whoever is at one of these points; none if there are no points.
+
+    ``points`` are those of ``attraction_points``, of a stretch of time that begins ``since``.  With ``elsewhere``, a scheme for everybody outside of
+    them, all regions that were planned before are over.
+    """
+    # To the metre: sums of the same numbers in another order differ in their last digits, and so would the plan.
+    place = (F.round("lat", 5).alias("lat"), F.round("lon", 5).alias("lon"))
+    radius = F.greatest(F.round("radius"), F.lit(SMALLEST)).alias("radius")
+    together = points.agg(F.array_sort(F.collect_list(F.struct("name", *place, radius))).alias("regions"))
+    said = together.where(F.size("regions") > 0).select(
+        F.lit(scheme).alias("scheme"),
+        F.lit(elsewhere).cast("string").alias("elsewhere"),
+        "regions",
+        F.to_json("regions").alias("at"),
+        F.lit(since).alias("since"),
+    )
+    return said.select(plan_id("since", "scheme", "elsewhere", "at"), "scheme", "elsewhere", "regions")
 
 
 def plan_id(*columns: str) -> Column:
@@ -159,25 +190,10 @@ def crowds(reports: DataFrame, zones: Sequence[Zone], seconds: float) -> DataFra
     return bounds_first(counted)
 
 
-def regional_plans(
-    reports: DataFrame, zones: Sequence[Zone], decided: DataFrame, otherwise: str, seconds: float
-) -> DataFrame:
-    """Plans for those who change: ``plan, time, scheme, clients``, one for each window and scheme.
-
-    A client belongs to the zone in which it was last in a window, the first by name if they overlap; it gets what was decided for that zone, and
-    outside of all ``otherwise``, with which everybody begins.
-    """
-    zone = F.get(F.array_sort(regions_of(zones, F.col("lat"), F.col("lon"))), 0)
-    last = F.max_by(F.struct(zone.alias("region")), "time")
-    placed = reports.where(F.col("lat").isNotNull()).groupBy(windowed(seconds), "client").agg(last.alias("at"))
-    stays = bounds_first(placed).select("since", "until", "client", "at.region")
-    chosen = stays.join(decided.select("since", "region", "choice"), ["since", "region"], "left")
-    earlier = F.lag("scheme").over(Window.partitionBy("client").orderBy("since"))
-    chosen = chosen.withColumn("scheme", F.coalesce("choice", F.lit(otherwise)))
-    chosen = chosen.withColumn("before", F.coalesce(earlier, F.lit(otherwise)))
-    changed = chosen.where(F.col("scheme") != F.col("before")).groupBy("since", "until", "scheme")
-    together = changed.agg(F.array_sort(F.collect_set("client")).alias("clients"))
-    return together.select(plan_id("since", "scheme"), F.col("until").alias("time"), "scheme", "clients")
+def _region(zone: Zone) -> Column:
+    """As plans say it."""
+    place = (F.lit(zone.center.lat).alias("lat"), F.lit(zone.center.lon).alias("lon"))
+    return F.struct(F.lit(zone.name).alias("name"), *place, F.lit(zone.radius).alias("radius"))
 
 
 def _metres(zone: Zone, lat: Column, lon: Column) -> Column:

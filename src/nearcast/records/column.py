@@ -71,6 +71,11 @@ def count(column: str, description: str, *, nullable: bool = False) -> Column:
     return Column(column, Kind.WHOLE, description, nullable=nullable, minimum=0)
 
 
+def flag(column: str, description: str) -> Column:
+    """What is so, 1, or is not, 0; null: nothing was said, as in what was recorded before there was such a column."""
+    return Column(column, Kind.WHOLE, description, nullable=True, minimum=0, maximum=1)
+
+
 def offset(
     column: str = "offset", what: str = "where the broker's journal has it; null: a simulation has none"
 ) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.records.column import Column, Kind, RecordTable, count, instant, measure, name, offset, place
+from nearcast.records.column import Column, Kind, RecordTable, count, flag, instant, measure, name, offset, place
 
 SUBSCRIPTIONS: Final = RecordTable(
     "subscriptions",
@@ -27,8 +27,9 @@ SUBSCRIPTIONS: Final = RecordTable(
             "frame_until", "end of its time frame, which is no longer part of it; null: it has none", nullable=True
         ),
         offset(),
+        flag("no_local", "1: not for what the client itself publishes; null: for that, too"),
     ),
-    optional=5,
+    optional=6,
 )
 
 EVENTS: Final = RecordTable(

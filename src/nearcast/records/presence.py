@@ -39,14 +39,14 @@ REPORTS: Final = RecordTable(
 
 CLIENTS: Final = RecordTable(
     "clients",
-    "A client comes or goes.",
+    "A client comes or goes, or says whether it takes what is addressed to it without a subscription.",
     (
         instant("time", "when the state began"),
         name("client", "who"),
         name(
             "state",
-            "`joined` and `left` are on purpose; a client that `failed` said nothing, and may have `returned` later",
-            *("joined", "left", "failed", "returned"),
+            "`joined` and `left` are on purpose; a client that `failed` said nothing, and may have `returned` later; `accepting` and `declining` hold until the client says otherwise or its session ends",
+            *("joined", "left", "failed", "returned", "accepting", "declining"),
         ),
         offset(),
     ),

@@ -15,7 +15,7 @@ from nearcast.model.geometry import Point
 from nearcast.pipeline.observation.attraction import Lingering
 from nearcast.pipeline.observation.forecast import Seasons
 from nearcast.pipeline.observation.report import Observing, Stretch, observations, stretch_of
-from nearcast.pipeline.plans import crowds, decisions, plans, regional_plans, switch
+from nearcast.pipeline.plans import crowds, decisions, orders, plans, switch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +57,7 @@ def test_nothing_is_multiplied_out_and_no_python_runs_row_by_row(spark: SparkSes
     frames = observations(given, Stretch(BEGINNING, BEGINNING + 150_000_001, Point(49.8728, 8.6512)), HOW)
     zones = [Zone("square", Point(49.8728, 8.6512), 50.0)]
     decided = decisions(crowds(given["reports"], zones, 60.0), "clients", switch(1.0, 0.0))
-    frames |= {"plans": plans(decided), "regional": regional_plans(given["reports"], zones, decided, "RADIAL", 60.0)}
+    frames |= {"plans": plans(decided), "orders": orders(plans(decided), zones, "gateways")}
     for name, each in frames.items():
         plan = each._jdf.queryExecution().executedPlan().toString()
         for word in ("CartesianProduct", "NestedLoop", "BatchEvalPython", "ArrowEvalPython"):

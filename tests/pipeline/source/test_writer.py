@@ -151,7 +151,7 @@ def test_a_plan_is_carried_out_by_the_broker_once(session: SparkSession, broker:
     [
         ("notifications", "client string", "missing: event, offset, time, topic"),
         ("notifications", "client string, speed double", "unknown: speed"),
-        ("plans", "plan string", "missing: scheme"),
+        ("plans", "scheme string", "missing: plan"),
     ],
 )
 def test_columns_that_do_not_do_are_refused(table: str, columns: str, said: str) -> None:

@@ -17,6 +17,7 @@ from nearcast.broker.http.scans import Scans
 from nearcast.errors import InvalidProperty
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import stretches, tail
+from nearcast.planning.at_points import Region
 
 ARROW = "application/vnd.apache.arrow.stream"
 MOST_RECORDS = 100_000
@@ -42,12 +43,26 @@ class JournalExtent(msgspec.Struct, frozen=True):
     """What is below is on disk."""
 
 
+class RegionShown(msgspec.Struct, frozen=True):
+    name: str
+    lat: float
+    lon: float
+    radius: float
+    scheme: str
+    plan: str
+
+
 class SchemesShown(msgspec.Struct, frozen=True):
     scheme: str
     groups: dict[str, int]
     waiting: int
     overlaps: int
     transitions: int
+    regions: list[RegionShown]
+    """With schemes of their own."""
+
+    gateways: dict[str, bool]
+    """On or off, by region, as planned; nothing here runs them."""
 
 
 def shown(broker: Broker) -> SchemesShown:
@@ -58,7 +73,14 @@ def shown(broker: Broker) -> SchemesShown:
         status.waiting,
         status.overlaps,
         status.transitions,
+        [_region_shown(region) for region in status.regions],
+        {name: switch.on for name, switch in broker.plans.gateways.items()},
     )
+
+
+def _region_shown(region: Region) -> RegionShown:
+    zone = region.zone
+    return RegionShown(zone.name, zone.center.lat, zone.center.lon, zone.radius, str(region.scheme), region.plan)
 
 
 @get("/status", tags=["operations"], summary="What the broker is doing")

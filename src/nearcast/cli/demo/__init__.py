@@ -1,8 +1,9 @@
 """``nearcast demo``: the product at work, in a terminal.
 
 ``broker`` runs a real ``nearcast serve``; ``city`` moves people about, and ``person`` connects each of them over MQTT.
+``analysis`` is an embedded Spark that reads the broker, ``analyst`` who asks it, ``pipeline`` what it finds and plans meanwhile.
 ``witness`` knows where everybody is and so what everybody must get; ``meter`` counts what it costs, ``play`` has people come
-and go, ``stories`` tells three stories, ``canvas`` and ``view`` draw, and ``summary`` says what came of it.
+and go, ``stories`` tells some stories, ``canvas`` and ``view`` draw, and ``summary`` says what came of it.
 """
 
 import sys
@@ -17,12 +18,13 @@ def demo(
     ] = False,
     seconds: Annotated[float, typer.Option(min=5, help="How long people come and go before the stories.")] = 40.0,
     people: Annotated[int, typer.Option(min=20, help="How many people there are when it is most crowded.")] = 300,
+    spark: Annotated[bool, typer.Option(help="Run the data pipeline beside the broker.")] = True,
 ) -> None:
-    """Show nearcast working: a broker, a city of people on MQTT, filter schemes that change, and three stories."""
+    """Show nearcast working: a broker, a city of people on MQTT, filter schemes that change, Spark that plans, and four stories."""
     from nearcast.cli.demo.show import show, summarize
 
     drawable = sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf")
     if headless or not drawable:
-        summarize(people, seconds)
+        summarize(people, seconds, spark=spark)
     else:
-        show(people, seconds)
+        show(people, seconds, spark=spark)

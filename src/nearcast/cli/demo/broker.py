@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -71,7 +71,13 @@ class BrokerStatus:
 
     scheme: str
     following: int
-    """People who are in that scheme."""
+    """People who are in that scheme, or in that of their region."""
+
+    elsewhere: int
+    """Of these, those in that scheme."""
+
+    regions: int
+    """With schemes of their own."""
 
     waiting: int
     """People who have not confirmed the last transition yet."""
@@ -116,6 +122,14 @@ class DemoBroker:
     def url(self) -> str:
         return f"mqtt://127.0.0.1:{self._ports['mqtt']}"
 
+    @property
+    def http(self) -> str:
+        return f"http://127.0.0.1:{self._ports['http']}"
+
+    @property
+    def lake(self) -> Path:
+        return Path(self._folder.name) / "data" / "lake"
+
     async def __aenter__(self) -> Self:
         self._folder = TemporaryDirectory(prefix="nearcast-demo-")
         folder = Path(self._folder.name)
@@ -152,7 +166,9 @@ class DemoBroker:
         schemes = answer["filter_schemes"]
         return BrokerStatus(
             scheme=schemes["scheme"],
-            following=schemes["groups"].get(schemes["scheme"], 0),
+            following=sum(schemes["groups"].values()),
+            elsewhere=schemes["groups"].get(schemes["scheme"], 0),
+            regions=len(schemes["regions"]),
             waiting=schemes["waiting"],
             transitions=schemes["transitions"],
             bytes_in=answer["bytes_in"],
@@ -169,11 +185,18 @@ class DemoBroker:
 
     def _asked(self, method: str, path: str, body: str | None) -> dict[str, Any]:
         try:
-            self._http.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            answer: dict[str, Any] = json.load(self._http.getresponse())
+            try:
+                return self._exchanged(method, path, body)
+            except RemoteDisconnected:  # a connection that was idle for too long, because this machine is busy
+                self._http.close()
+                return self._exchanged(method, path, body)
         except (OSError, HTTPException, ValueError) as error:
             self._http.close()
             raise SetupError(f"the demo's broker does not answer any more: {error}{self._last_words()}") from None
+
+    def _exchanged(self, method: str, path: str, body: str | None) -> dict[str, Any]:
+        self._http.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+        answer: dict[str, Any] = json.load(self._http.getresponse())
         return answer
 
     async def _await_ready(self) -> None:

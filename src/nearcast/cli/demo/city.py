@@ -68,6 +68,18 @@ def point_at(east: float, north: float) -> Point:
     return Point(lat, CENTER.lon + east / (METRES_PER_DEGREE * math.cos(math.radians(CENTER.lat))))
 
 
+def metres_of(point: Point) -> tuple[float, float]:
+    """Of a point, metres east and north of the centre."""
+    east = (point.lon - CENTER.lon) * METRES_PER_DEGREE * math.cos(math.radians(CENTER.lat))
+    return east, (point.lat - CENTER.lat) * METRES_PER_DEGREE
+
+
+def nearest_place(point: Point) -> str:
+    """Its name."""
+    here = metres_of(point)
+    return min(PLACES, key=lambda name: math.dist(PLACES[name], here))
+
+
 class City:
     """Where everybody is, those included who are not there at present."""
 

@@ -12,6 +12,9 @@ from nearcast.cli.demo.broker import BrokerStatus
 from nearcast.cli.demo.crowd import CrowdStatistics
 from nearcast.cli.demo.witness import WitnessStatistics
 
+REGIONS: Final = "+regions"
+"""Behind a scheme: that was it elsewhere."""
+
 _WINDOW: Final = 3.0
 """Seconds over which rates are taken."""
 
@@ -120,8 +123,9 @@ class Meter:
             self._first = now
         else:
             # What happened between two looks belongs to the scheme that ran at the first of them.
-            past = self.by_scheme.setdefault(self.scheme, Counts())
-            self.by_scheme[self.scheme] = past + (now - self._recent[-1])
+            assert self.status is not None
+            ran = self.scheme + (REGIONS if self.status.regions else "")
+            self.by_scheme[ran] = self.by_scheme.get(ran, Counts()) + (now - self._recent[-1])
             if status.scheme != self.scheme:
                 change = Change(seconds, self.scheme, status.scheme, crowd.connected)
                 self.changes.append(change)

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import BY_HAND, LADDER, DemoBroker
 from nearcast.cli.demo.city import City
 from nearcast.cli.demo.crowd import Crowd
 from nearcast.cli.demo.meter import Change, Meter
+from nearcast.cli.demo.pipeline import Pipeline
 from nearcast.cli.demo.witness import PATIENCE, Witness
 from nearcast.errors import TimedOut
 
@@ -27,6 +29,9 @@ _AFTERWARDS: Final = 5.0
 _OVERTIME: Final = 20.0
 """Seconds that an act waits for the broker to be in its scheme; machines may be busy."""
 
+_PLANNING: Final = 120.0
+"""Seconds that the market waits for Spark to plan for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Act:
@@ -37,13 +42,15 @@ class Act:
     time: float
     market_day: bool = False
     scheme: str | None = None
+    planned: bool = False
+    """Also, a plan of the pipeline has been carried out."""
 
 
 ACTS: Final = (
     Act("morning: people turn on their phones all over the city", 0.25, 0.1),
     Act("a quiet morning", 0.25, 0.15),
     Act("market day: people come, and go to the market", 1.0, 0.3, market_day=True),
-    Act("everybody is there, most of them at the market", 1.0, 0.2, market_day=True, scheme=LADDER[-1]),
+    Act("everybody is there, most of them at the market", 1.0, 0.2, market_day=True, scheme=LADDER[-1], planned=True),
     Act("the market closes: people go home", 0.25, 0.15),
     Act("a quiet evening", 0.25, 0.1, scheme=LADDER[0]),
 )
@@ -52,7 +59,7 @@ ACTS: Final = (
 class Play:
     """Everything that is shown."""
 
-    def __init__(self, broker: DemoBroker, people: int, seconds: float) -> None:
+    def __init__(self, broker: DemoBroker, people: int, seconds: float, analyst: Analyst | None = None) -> None:
         self.city: Final = City(people)
         self.witness: Final = Witness()
         self.crowd: Final = Crowd(self.city, self.witness, broker.url)
@@ -65,7 +72,12 @@ class Play:
         self.length: Final = seconds + _AFTERWARDS
         """Seconds that it will take, more or less."""
 
+        self.pipeline: Final = None if analyst is None else Pipeline(analyst, broker, people)
         self.by_hand: Change | None = None
+        self.by_plan: Change | None = None
+        self._ran: set[str] = set()
+        """Schemes, in this act."""
+
         self._broker: Final = broker
         self._seconds: Final = seconds
         self._unsettled: Change | None = None
@@ -78,9 +90,13 @@ class Play:
         """
         async with asyncio.TaskGroup() as tasks:
             watching, before = tasks.create_task(self._watch()), 0.0
+            if self.pipeline is not None:
+                tasks.create_task(self.pipeline.run(self._tell))
             for act in ACTS:
                 await self._perform(act, before)
                 before = act.people
+            if self.pipeline is not None:
+                self.pipeline.end()
             await self._settle()
             await self._change_by_hand()
             watching.cancel()
@@ -90,16 +106,21 @@ class Play:
         self.city.market_day = act.market_day
         loop = asyncio.get_running_loop()
         began, length = loop.time(), act.time * self._seconds
+        overtime = _PLANNING if act.planned and self.pipeline is not None else _OVERTIME
         then = began
-        while (now := loop.time()) < began + length or not (self._done(act) or now > began + length + _OVERTIME):
+        self._ran = {self.meter.scheme}
+        while (now := loop.time()) < began + length or not (self._done(act) or now > began + length + overtime):
             share = before + (act.people - before) * min(1.0, (now - began) / length)
             self.crowd.approach(round(share * self.people))
             self.city.step(now - then)
             then = now
+            if act.planned and self.pipeline is not None and act.scheme in self._ran:
+                self.pipeline.crowd_is_there()
             await asyncio.sleep(_STEP)
 
     def _done(self, act: Act) -> bool:
-        return act.scheme is None or self.meter.scheme == act.scheme
+        reached = act.scheme is None or act.scheme in self._ran
+        return reached and (not act.planned or self.pipeline is None or self.by_plan is not None)
 
     async def _settle(self) -> None:
         await self.crowd.stand_still()
@@ -130,14 +151,20 @@ class Play:
         status = await self._broker.status()
         seen = self.witness.statistics()
         change = self.meter.read(status, self.crowd.statistics(), seen)
+        self._ran.add(status.scheme)
         if change is not None:
             self._unsettled = change
-            self._tell(change_words(change))
+            if self.by_plan is None and self.pipeline is not None and self.pipeline.planning:
+                self.by_plan = change
+                self._tell(f"the broker carries out Spark's plan: {short(change.after)} elsewhere")
+            else:
+                self._tell(change_words(change))
         elif self._unsettled is not None and not status.waiting:
             self._unsettled = None
             wrong = seen.lost + seen.doubled + seen.strays
             noticed = f"{wrong} deliveries went wrong so far" if wrong else "nobody noticed"
-            self._tell(f"all {status.following} have followed; {noticed}")
+            where = f", {status.following - status.elsewhere} of them at the points" if status.regions else ""
+            self._tell(f"all {status.following} have followed{where}; {noticed}")
 
     def _tell(self, words: str) -> None:
         line = f"{self.meter.seconds:5.1f} s  {words}"

@@ -11,9 +11,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.live import Live
 
+from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import DemoBroker
 from nearcast.cli.demo.play import Play
-from nearcast.cli.demo.stories import Stage, stories
+from nearcast.cli.demo.stories import Stage, Story, stories
 from nearcast.cli.demo.summary import insist, summary, told
 from nearcast.cli.demo.view import CityView, story_panel
 from nearcast.client.client import connect
@@ -27,27 +28,27 @@ Said = Callable[[str], AbstractContextManager[object]]
 """Says what is being waited for, as long as the block lasts."""
 
 
-def show(people: int, seconds: float) -> None:
+def show(people: int, seconds: float, *, spark: bool) -> None:
     """The living city, then the stories."""
-    _run(_show(Console(), people, seconds))
+    _run(_show(Console(), people, seconds, spark=spark))
 
 
-def summarize(people: int, seconds: float) -> None:
+def summarize(people: int, seconds: float, *, spark: bool) -> None:
     """The same without anything that moves: plain lines for a log."""
-    _run(_summarize(people, seconds))
+    _run(_summarize(people, seconds, spark=spark))
 
 
-async def _show(console: Console, people: int, seconds: float) -> None:
-    async with _ready(people, console.status) as broker:
-        play = Play(broker, people, seconds)
+async def _show(console: Console, people: int, seconds: float, *, spark: bool) -> None:
+    async with _analyst(spark=spark) as analyst, _ready(people, console.status) as broker:
+        play = Play(broker, people, seconds, analyst)
         async with play.crowd:
             with Live(CityView(play), console=console, screen=True, auto_refresh=False) as live:
                 async with asyncio.TaskGroup() as tasks:
                     drawing = tasks.create_task(_draw(live))
                     await play.perform()
                     drawing.cancel()
-            with console.status("three stories, told to the same broker"):
-                heard = [story async for story in stories(_stage(broker, play))]
+            with console.status("stories, told to the same broker"):
+                heard = await _told(broker, play)
             # Drawn while everybody is still there.
             panels = [story_panel(number, story, play.city, console.width) for number, story in enumerate(heard, 1)]
     for panel in panels:
@@ -65,17 +66,17 @@ async def _draw(live: Live) -> None:
         await asyncio.sleep(FRAME)
 
 
-async def _summarize(people: int, seconds: float) -> None:
+async def _summarize(people: int, seconds: float, *, spark: bool) -> None:
     def say(line: str) -> AbstractContextManager[object]:
         print(line, flush=True)
         return nullcontext()
 
-    async with _ready(people, say) as broker:
-        play = Play(broker, people, seconds)
+    async with _analyst(spark=spark) as analyst, _ready(people, say) as broker:
+        play = Play(broker, people, seconds, analyst)
         play.told = say
         async with play.crowd:
             await play.perform()
-            heard = [story async for story in stories(_stage(broker, play))]
+            heard = await _told(broker, play)
     for line in summary(play):
         print(line)
     for number, story in enumerate(heard, 1):
@@ -106,8 +107,24 @@ async def _rehearse(broker: DemoBroker) -> None:
             await events.next(120)
 
 
-def _stage(broker: DemoBroker, play: Play) -> Stage:
-    return Stage(broker.url, play.city, play.crowd, play.witness)
+@asynccontextmanager
+async def _analyst(*, spark: bool) -> AsyncIterator[Analyst | None]:
+    """Before the broker: Spark takes a while to start, and can do so meanwhile."""
+    if not spark:
+        yield None
+        return
+    async with Analyst() as analyst:
+        yield analyst
+
+
+async def _told(broker: DemoBroker, play: Play) -> list[Story]:
+    """The stories, and how the pipeline's plan ended."""
+    analyst = None if play.pipeline is None else play.pipeline.analyst
+    stage = Stage(broker.url, play.city, play.crowd, play.witness, analyst)
+    heard = [story async for story in stories(stage)]
+    if play.pipeline is not None:
+        await play.pipeline.look_back()
+    return heard
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""Three stories: a question that is put to the running broker, its answer, and what the definition of delivery says of it."""
+"""Stories: a question that is put to the running broker, or to Spark, its answer, and what the definition of delivery says of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.city import HALF_HEIGHT, PLACES, City, point_at
 from nearcast.cli.demo.crowd import Crowd
 from nearcast.cli.demo.person import INTEREST, TOPIC
@@ -23,7 +24,8 @@ from nearcast.model.explanation import Explanation, explain
 from nearcast.model.geometry import Point, distance
 from nearcast.model.history import History
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import TimeFrame
+from nearcast.model.time import Instant, TimeFrame
+from nearcast.mqtt.requests import subscription_id
 from nearcast.runtime.live.clock import LiveClock
 
 YOU: Final = "you"
@@ -34,6 +36,9 @@ _JAMS: Final = ((190.0, 40.0, 4), (-60.0, 60.0, 2), (60.0, 480.0, 5))
 _TRAFFIC: Final = Subscription("traffic/#", where="severity >= 3", area=Circle(300))
 _SIREN: Final = Circle(900)
 _WITH_WHEELS: Final = "under(transport, '/vehicle')"
+_QUESTION: Final = "what was said here"
+_BATCH: Final = 20
+_JUST_NOW: Final = "just now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class Stage:
     city: City
     crowd: Crowd
     witness: Witness
+    analyst: Analyst | None = None
 
     def client(self) -> Client:
         return connect(self.url, session_expiry=0)
@@ -74,6 +80,8 @@ async def stories(stage: Stage) -> AsyncIterator[Story]:
     yield await around_me(stage)
     yield await to_all_on_wheels(stage)
     yield await what_was_said_here(stage)
+    if stage.analyst is not None:
+        yield await asked_of_spark(stage, stage.analyst)
 
 
 async def around_me(stage: Stage) -> Story:
@@ -145,27 +153,71 @@ async def what_was_said_here(stage: Stage) -> Story:
     """The past: a newcomer asks for it, and it comes first."""
     east, north = PLACES["the market"]
     here, now = on_the_wire(point_at(east, north)), LiveClock().now()
-    metres = {
-        flight.id: math.hypot(flight.east - east, flight.north - north) for flight in stage.witness.flights.values()
-    }
     async with stage.client() as you:
         await you.update(lat=here.lat, lon=here.lon)
         async with you.subscribe(TOPIC, within=RADIUS, since="-10m", batch=20) as heard:
-            await you.publish(TOPIC, id="just now")
-            ids = [event.id for event in await _until("just now", heard)]
-    got = set(ids)
+            await you.publish(TOPIC, id=_JUST_NOW)
+            ids = [event.id for event in await _until(_JUST_NOW, heard)]
+    return _said_at_the_market(
+        stage,
+        ids,
+        total=len(ids),
+        title="What was said here in the last ten minutes?",
+        said=("you come to the market and subscribe", f"to {TOPIC} within 150 m", "since -10m, in batches of 20"),
+        answer=(
+            f"{len(ids)} of {len(stage.witness.flights)} stored events come first,",
+            "then what is said just now",
+        ),
+        explained=(here, now),
+    )
+
+
+async def asked_of_spark(stage: Stage, analyst: Analyst) -> Story:
+    """The past once more: the question is found in the journal, and answers come back through the broker."""
+    here = on_the_wire(point_at(*PLACES["the market"]))
+    async with stage.client() as you:
+        await you.update(lat=here.lat, lon=here.lon)
+        async with you.subscribe(TOPIC, within=RADIUS, name=_QUESTION) as heard:
+            await you.update(lat=here.lat, lon=here.lon)  # by now it has a scheme, which tells the broker at once
+            question, now = subscription_id(TOPIC, _QUESTION), LiveClock().now()
+            found = await analyst.answer(question, now, _BATCH)
+            ids = [(await heard.next(_PATIENCE)).id for _ in range(found.given)]
+    return _said_at_the_market(
+        stage,
+        ids,
+        total=found.total - 1,  # in the story before this one, something was said besides
+        title="What was said here in the last ten minutes, asked of Spark?",
+        said=("you subscribe to it at the market;", "Spark finds that in the journal,", "and looks into the past"),
+        answer=(f"{found.total} events match,", f"the first {found.given} of them come back by MQTT"),
+        explained=(here, now),
+    )
+
+
+def _said_at_the_market(
+    stage: Stage,
+    ids: list[str],
+    *,
+    total: int,
+    title: str,
+    said: tuple[str, ...],
+    answer: tuple[str, ...],
+    explained: tuple[Point, Instant],
+) -> Story:
+    """What came is what was said within the radius, each once; of so many in all, the oldest."""
+    east, north = PLACES["the market"]
+    flights, got = stage.witness.flights, set(ids)
+    metres = {flight.id: math.hypot(flight.east - east, flight.north - north) for flight in flights.values()}
     certain = {event for event, away in metres.items() if away <= RADIUS - BORDER}
     possible = {event for event, away in metres.items() if away <= RADIUS + BORDER}
     farther = min((event for event in metres if event not in possible), key=metres.__getitem__, default="")
-    places = [(stage.witness.flights[event].east, stage.witness.flights[event].north) for event in got & set(metres)]
     return Story(
-        title="What was said here in the last ten minutes?",
-        said=("you come to the market and subscribe", f"to {TOPIC} within 150 m", "since -10m, in batches of 20"),
-        answer=(f"{len(ids)} of {len(metres)} stored events come first,", "then what is said just now"),
-        explanation=_past_explained(stage, farther, here, now),
-        holds=certain <= got <= possible and len(ids) == len(got),
+        title=title,
+        said=said,
+        answer=answer,
+        explanation=_past_explained(stage, farther, *explained),
+        holds=got <= possible and len(ids) == len(got) and len(certain) <= total <= len(possible),
         around=(east, north, 320.0),
-        bright=tuple(places),
+        bright=tuple((flights[event].east, flights[event].north) for event in got & set(metres)),
         circles=((east, north, RADIUS),),
         marks=((east, north, YOU),),
     )

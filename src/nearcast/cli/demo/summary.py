@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nearcast.cli.demo.broker import LADDER
-from nearcast.cli.demo.meter import Counts
-from nearcast.cli.demo.play import Play
+from nearcast.cli.demo.meter import REGIONS, Counts
+from nearcast.cli.demo.pipeline import Pipeline, observation_words
+from nearcast.cli.demo.play import Play, short
 from nearcast.cli.demo.stories import Story, reason
 from nearcast.errors import NearcastError
 
@@ -24,15 +25,25 @@ def summary(play: Play) -> Iterator[str]:
     )
     yield f"{len(play.meter.changes)} transitions:"
     for change in play.meter.changes:
-        how = ", by hand" if change is play.by_hand else ""
+        how = ", by hand" if change is play.by_hand else ", planned by Spark" if change is play.by_plan else ""
         yield f"  {change.at:6.1f} s  {change.before} -> {change.after} with {change.people} people{how}"
+    if play.pipeline is not None:
+        yield from _by_spark(play.pipeline)
     yield (
         f"{'what it costs':<20}{'seconds':>8}{'kB/s':>8}{'context/s':>11}{'deliveries':>12}{'bytes each':>11}{'precision':>10}"
     )
-    for scheme in LADDER:
+    for scheme in (each + regions for each in LADDER for regions in ("", REGIONS)):
         if scheme in play.meter.by_scheme:
-            yield _costs(scheme, play.meter.by_scheme[scheme])
+            yield _costs(short(scheme), play.meter.by_scheme[scheme])
     yield _costs("in all", total)
+
+
+def _by_spark(pipeline: Pipeline) -> Iterator[str]:
+    yield f"Spark, beside the broker, looked {pipeline.observations} times; when it planned, it saw:"
+    if pipeline.plan is not None:
+        yield from (f"  {line}" for line in observation_words(pipeline.plan.observed))
+        yield f"  it {pipeline.plan_words()}"
+        yield f"  the broker carried it out, and {pipeline.moved} people came to the scheme of their place"
 
 
 def _costs(name: str, counts: Counts) -> str:
@@ -67,6 +78,10 @@ def insist(play: Play, stories: Sequence[Story]) -> None:
         raise NearcastError(
             f"the broker did not go from {LADDER[0]} to {LADDER[-1]} and back, but over {', '.join(ran) or 'nothing'}; "
             "is this machine very busy? Try fewer --people or more --seconds"
+        )
+    if play.pipeline is not None and not (play.by_plan is not None and play.pipeline.moved):
+        raise NearcastError(
+            "no plan of Spark's was carried out; is this machine very busy? Try more --seconds, or --no-spark"
         )
     if not seen.certain:
         raise NearcastError("the demo has shown nothing: nobody was near when somebody spoke; try more --people")

@@ -13,9 +13,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from nearcast.cli.demo.analyst import Spot
 from nearcast.cli.demo.broker import LADDER
 from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, KINDS, PLACES, City
+from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, KINDS, PLACES, City, metres_of
 from nearcast.cli.demo.meter import Moment
 from nearcast.cli.demo.play import Play, short
 from nearcast.cli.demo.stories import Story
@@ -30,7 +31,7 @@ SCHEME_STYLES: Final = dict(zip(LADDER, ("bright_cyan", "bright_yellow", "bright
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _SIDE: Final = 27
 _AROUND: Final = 6
-"""Lines above and beneath the map."""
+"""Lines above and beneath the map, those of the pipeline apart."""
 
 _NEWS: Final = 3
 _CIRCLES: Final = 4
@@ -48,11 +49,14 @@ class CityView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, options.height or console.height
-        columns, rows = max(20, width - _SIDE - 1), max(6, height - _AROUND)
+        pipeline = list(self._pipeline())
+        columns, rows = max(20, width - _SIDE - 1), max(6, height - _AROUND - len(pipeline) + bool(pipeline))
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=columns, no_wrap=True)
         grid.add_column(width=_SIDE, no_wrap=True)
-        side = list(self._figures())[:rows]
+        side = list(self._figures())
+        if len(side) > rows:
+            side = [line for line in side if line.plain][:rows]
         grid.add_row(Group(*self._map(columns, rows)), Group(*side))
         yield _line(
             ("nearcast", "bold"),
@@ -65,7 +69,8 @@ class CityView:
         )
         yield grid
         yield from self._strip(width)
-        yield from self._news()
+        yield from pipeline
+        yield from self._news(_NEWS - bool(pipeline))
 
     def _map(self, columns: int, rows: int) -> list[Text]:
         city = self.play.city
@@ -74,6 +79,8 @@ class CityView:
             those = city.present & (city.kind == kind)
             canvas.dots(city.east[those], city.north[those], style)
         fresh = list(self._fresh())
+        for point in self._points():
+            canvas.circle(*metres_of(point.place), point.radius, "bright_red")
         for flight in fresh[:_CIRCLES]:
             canvas.circle(flight.east, flight.north, RADIUS, "yellow")
         for flight in fresh:
@@ -134,8 +141,20 @@ class CityView:
             changes += [(f" {change.at:.0f}s→ ", "dim"), (short(change.after), style)]
         yield _line(("transitions ", "dim"), *changes)
 
-    def _news(self) -> Iterator[Text]:
-        newest = list(self.play.news)[-_NEWS:]
+    def _points(self) -> tuple[Spot, ...]:
+        """Those that Spark saw last."""
+        pipeline = self.play.pipeline
+        return () if pipeline is None or pipeline.observed is None else pipeline.observed.points
+
+    def _pipeline(self) -> Iterator[Text]:
+        """As many lines from the beginning: else the map would jump."""
+        if self.play.pipeline is not None:
+            sees, planned = self.play.pipeline.words()
+            yield _line(("Spark ", "bright_red"), sees)
+            yield _line("      ", planned)
+
+    def _news(self, lines: int) -> Iterator[Text]:
+        newest = list(self.play.news)[-lines:]
         for number, line in enumerate(newest, 1):
             yield _line((line, "bold" if number == len(newest) else "dim"))
 

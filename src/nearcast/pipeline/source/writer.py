@@ -29,7 +29,10 @@ _KEY: Final = "key"
 _TELLING: Final = ("client", "subscription", "offset")
 """What tells one answer to a question from another."""
 
-_PLAN: Final = ("plan", "scheme")
+_PLAN: Final = "plan"
+_PLANNED: Final = ("scheme", "clients", "regions", "elsewhere", "gateways")
+"""What a plan may say (``broker.planned``); the broker refuses what does not go together."""
+
 _ROWS: Final = 2_000
 _BYTES: Final = 4_000_000
 """So much is handed in at once."""
@@ -72,7 +75,7 @@ class StreamWriter(Handing, DataSourceStreamArrowWriter):
 def check_columns(table: str, schema: StructType) -> None:
     """``InvalidSettings`` unless the rows say all that is needed, and nothing that nobody knows."""
     if table == "plans":
-        required, known = set(_PLAN), {*_PLAN, "clients"}
+        required, known = {_PLAN}, {_PLAN, *_PLANNED}
     else:
         required = set(ANSWERS.column_names[: ANSWERS.required]) - {_KEY}
         known = set(ANSWERS.column_names)

@@ -1,11 +1,22 @@
-"""``nearcast pipeline plan``: from what is observed to a filter scheme, and into the broker."""
+"""``nearcast pipeline plan``: from what is observed to filter schemes, and into the broker."""
+
+from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.model.time import MICROSECONDS, duration, to_datetime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from nearcast.pipeline.observation.attraction import Lingering
+
+_CELL: Final = 10.0
+"""Metres: attraction points are looked for in cells of that side, as by ``observe``."""
 
 
 @job
@@ -21,27 +32,67 @@ def plan(
     largest: Annotated[int, typer.Option(min=2, max=500, help="The largest grid factor.")] = 64,
     window: Annotated[str, typer.Option(metavar="DURATION", help="Length of the windows.")] = "60s",
     lasting: Annotated[int, typer.Option(metavar="WINDOWS", min=1, help="So long a crowd must last to count.")] = 2,
+    at_points: Annotated[
+        str | None, typer.Option(metavar="SCHEME", help="This one for whoever is at an attraction point, as RADIAL.")
+    ] = None,
+    least: Annotated[
+        float, typer.Option(metavar="CLIENTS", min=0.01, help="So many linger, on average, at an attraction point.")
+    ] = 1.0,
 ) -> Document:
     """Plan the grid factor from how many clients there are; with --broker, read its newest records too and have it carried out."""
-    from nearcast.model.time import MICROSECONDS, duration
+    from nearcast.pipeline.observation.attraction import Lingering
     from nearcast.pipeline.observation.density import crowd
     from nearcast.pipeline.plans import decisions, grid_ladder, latest, orders, over, plans
+
+    length, reports = duration(window), _reports(run, broker)
+    ladder = grid_ladder(scheme, per_cell, largest, windows=lasting)
+    people = over(crowd(reports, length / MICROSECONDS), time.time_ns() // 1000)
+    made = latest(plans(decisions(people, "clients", ladder))).cache()
+    found = [row.asDict() for row in made.collect()]
+    regions: list[Any] = []
+    if found:
+        _hand_in(orders(made), broker)
+    if at_points is not None:
+        # After the plan for everybody, which ends all regions.
+        ordered = _at_points(reports, length, Lingering(least), at_points).cache()
+        regions = [row.asDict(recursive=True) for row in ordered.collect()]
+        if regions:
+            _hand_in(ordered, broker)
+    shown = [{**row, "time": row["time"].isoformat()} for row in found]
+    handed_in = broker is not None and bool(found or regions)
+    return {"broker": broker, "plans": shown, "regions": regions, "handed_in": handed_in}
+
+
+def _reports(run: Run, broker: str | None) -> DataFrame:
     from nearcast.pipeline.source import register
     from nearcast.pipeline.tables import check_lake, read_lake
 
     if broker is None:
         check_lake(run.lake)
-        reports = read_lake(run.spark, run.lake)["reports"]
-    else:
-        register(run.spark)
-        reader = run.spark.read.format("nearcast").option("table", "reports").option("broker", broker)
-        reports = (reader.option("lake", str(run.lake)) if run.lake.is_dir() else reader).load()
-    ladder = grid_ladder(scheme, per_cell, largest, windows=lasting)
-    people = over(crowd(reports, duration(window) / MICROSECONDS), time.time_ns() // 1000)
-    made = latest(plans(decisions(people, "clients", ladder))).cache()
-    found = [row.asDict() for row in made.collect()]
-    if broker is not None and found:
-        writer = orders(made).write.format("nearcast").option("table", "plans").option("broker", broker)
+        return read_lake(run.spark, run.lake)["reports"]
+    register(run.spark)
+    reader = run.spark.read.format("nearcast").option("table", "reports").option("broker", broker)
+    return (reader.option("lake", str(run.lake)) if run.lake.is_dir() else reader).load()
+
+
+def _at_points(reports: DataFrame, length: int, crowd: Lingering, scheme: str) -> DataFrame:
+    """The order for the attraction points of the newest stretch of that length."""
+    from pyspark.sql import functions as F
+
+    from nearcast.metrics.maps import Grid
+    from nearcast.pipeline.observation.attraction import attraction_points
+    from nearcast.pipeline.observation.report import stretch_of
+    from nearcast.pipeline.plans import orders_at_points
+
+    whole = stretch_of(reports)
+    since = max(whole.since, whole.until - length)
+    newest = reports.where(F.col("time") >= F.lit(to_datetime(since)))
+    seconds = (whole.until - since) / MICROSECONDS
+    points = attraction_points(newest, Grid(whole.middle, _CELL), crowd, seconds)
+    return orders_at_points(points, since, scheme)
+
+
+def _hand_in(ordered: DataFrame, broker: str | None) -> None:
+    if broker is not None:
+        writer = ordered.write.format("nearcast").option("table", "plans").option("broker", broker)
         writer.mode("append").save()
-    shown = [{**row, "time": row["time"].isoformat()} for row in found]
-    return {"broker": broker, "plans": shown, "handed_in": broker is not None and bool(found)}
