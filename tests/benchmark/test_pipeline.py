@@ -17,7 +17,8 @@ from nearcast.benchmark.plane import to_plane
 from nearcast.benchmark.report import Measurement, Report
 from nearcast.benchmark.workload import density
 from nearcast.cli import main
-from nearcast.pipeline.matching import match
+from nearcast.pipeline.matching import MatchSettings, Strategy, match, plan_match
+from nearcast.pipeline.matching.changes import changes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +71,33 @@ def test_three_in_ten_stand_on_a_hundredth_of_a_crowded_city(tmp_path: Path) -> 
     side = math.sqrt(5_000 / density()) / 10
     middle = (abs(x) <= side / 2) & (abs(y) <= side / 2)
     assert 0.28 < middle.mean() < 0.36
+
+
+def test_the_crowded_hundredth_is_too_hot_for_one_task(spark: SparkSession, tmp_path: Path) -> None:
+    events, reports, subscriptions = snapshot(tmp_path / "crowded", 5_000, 3_000, crowded=True).frames(spark)
+    settings = MatchSettings(strategy=Strategy.BLOCKS, cells=pipeline.CROWDED_CELLS)
+    plan = plan_match(events, changes_of(reports, subscriptions, None, None), settings)
+    assert plan.blocks is not None
+    assert max(plan.blocks.parts) > 1
+
+
+def test_peers_are_compared_with_all_of_our_events_and_with_their_share() -> None:
+    def rate(system: str, value: float, share: float, course: str = "as-of") -> Measurement:
+        return Measurement(system, pipeline.METRIC, "1/s", value, {"course": course, "share": share})
+
+    results = [
+        rate("nearcast", 100.0, 1.0),
+        rate("nearcast", 60.0, 0.1),
+        rate("sedonadb", 20.0, 0.1),
+        rate("nearcast", 50.0, 1.0, "snapshot"),
+        rate("sedonadb", 10.0, 1.0, "snapshot"),
+        Measurement("nearcast", "growth", "1", 1.1),
+    ]
+    assert pipeline.ratios(results) == {
+        "nearcast/sedonadb match_events_per_second as-of": 5.0,
+        "nearcast/sedonadb match_events_per_second as-of same share": 3.0,
+        "nearcast/sedonadb match_events_per_second snapshot": 5.0,
+    }
 
 
 def test_the_command_prints_one_json_document(

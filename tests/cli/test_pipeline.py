@@ -76,7 +76,10 @@ def test_ingested_traces_are_tables_too(spark: SparkSession, tmp_path: Path, cap
         (["compact", "--warehouse", "nowhere"], "holds no tables yet; nearcast pipeline tables makes them"),
         (["tables", "--remote", "http://x"], "'http://x' is no address of Spark Connect"),
         (["tables", "--master", "local", "--remote", "sc://x"], "--master and --remote are two ways to Spark"),
-        (["ingest", "trace.doc"], "say which: --format csv|gpx|moving-features|gtfs-realtime|tweets"),
+        (
+            ["ingest", "trace.doc"],
+            "say which: --format csv|gpx|moving-features|moving-features-csv|gtfs-realtime|tweets",
+        ),
         (["retain", "--age", "soon"], "'soon' is not a duration"),
     ],
 )

@@ -83,9 +83,12 @@ def run(folder: Path, *arguments: str) -> Any:
     return json.loads(answer.stdout)
 
 
+KEPT = {"files": 1, "bronze": 6, "silver": 3, "aside": 1, "duplicates": 1, "unpublished": 1, "expired": 0}
+"""What becomes of the events of the lake."""
+
+
 def check_tables(found: Any) -> None:
-    kept = {"files": 1, "bronze": 6, "silver": 3, "aside": 1, "duplicates": 1, "unpublished": 1, "expired": 0}
-    assert found["silver"]["events"] == kept
+    assert found["silver"]["events"] == KEPT
     assert found["gold"]["activity"] == {"days_computed": 1}
 
 
@@ -100,26 +103,27 @@ def test_tables_on_a_master_and_two_workers(cluster: str, lake: Path, settings: 
     check_tables(run(tmp_path, "tables", "--master", cluster, *where))
 
 
-def test_metrics_on_a_master_and_two_workers(cluster: str, recording: Path, settings: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+def test_metrics_over_spark_connect(server: str, recording: Path, settings: Path, tmp_path: Path) -> None:
     where = ["--lake", str(recording), "--config", str(settings)]
-    check_metrics(run(tmp_path, "metrics", "--master", cluster, *where), recording)
+    check_metrics(run(tmp_path, "metrics", "--remote", server, *where), recording)
 
 
-def test_tables_on_a_local_cluster(lake: Path, settings: Path, tmp_path: Path) -> None:
+def test_tables_over_spark_connect(server: str, lake: Path, settings: Path, tmp_path: Path) -> None:
     where = ["--lake", str(lake), "--warehouse", str(tmp_path / "warehouse"), "--config", str(settings)]
-    check_tables(run(tmp_path, "tables", "--master", "local-cluster[2,1,1024]", *where))
-
-
-def test_metrics_over_spark_connect(recording: Path, settings: Path, tmp_path: Path) -> None:
-    with connect_server(tmp_path / "server") as address:
-        where = ["--lake", str(recording), "--config", str(settings)]
-        check_metrics(run(tmp_path, "metrics", "--remote", address, *where), recording)
+    check_tables(run(tmp_path, "tables", "--remote", server, *where))
 
 
 def submit(folder: Path, master: str, program: str, *arguments: str) -> str:
     """What the program prints under ``spark-submit``."""
     (folder / "program.py").write_text(program)
-    settings = ("spark.ui.enabled=false", "spark.executor.memory=512m", "spark.sql.shuffle.partitions=2")
+    quick = (f"spark.{half}.extraJavaOptions={FAST_START}" for half in ("driver", "executor"))
+    settings = ("spark.ui.enabled=false", "spark.executor.memory=512m", "spark.sql.shuffle.partitions=2", *quick)
     given = [part for setting in settings for part in ("--conf", setting)]
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", master, *given, *arguments]
     answer = subprocess.run(
@@ -134,21 +138,29 @@ def submit(folder: Path, master: str, program: str, *arguments: str) -> str:
     return answer.stdout
 
 
-def test_a_program_matches_on_a_master_and_two_workers(cluster: str, lake: Path, tmp_path: Path) -> None:
-    assert submit(tmp_path, cluster, MATCHING.format(lake=str(lake))) == f"{cluster} a:bob b:bob far:nobody gone:bob\n"
+def test_a_program_measures_and_matches_on_a_master_and_two_workers(
+    cluster: str, lake: Path, recording: Path, tmp_path: Path
+) -> None:
+    told, metrics = submit(tmp_path, cluster, MATCHING.format(lake=str(lake), recording=str(recording))).splitlines()
+    assert told == f"{cluster} a:bob b:bob far:nobody gone:bob"
+    check_metrics({"metrics": json.loads(metrics)}, recording)
 
 
-def test_executors_get_the_package_as_one_file(tmp_path: Path) -> None:
-    package = tmp_path / "nearcast.zip"
+def test_on_a_local_cluster_executors_get_the_package_as_one_file_and_make_tables(lake: Path, tmp_path: Path) -> None:
+    package, program = tmp_path / "nearcast.zip", TABLES.format(lake=str(lake), warehouse=str(tmp_path / "warehouse"))
     subprocess.run([sys.executable, "-m", "nearcast.pipeline.package", str(package)], capture_output=True, check=True)
     sent = ["--archives", f"{package}#packages", "--conf", "spark.executorEnv.PYTHONPATH=packages"]
-    assert submit(tmp_path, "local-cluster[2,1,1024]", HOME, *sent) == "packages\n"
+    home, tables = submit(tmp_path, "local-cluster[2,1,1024]", program, *sent).splitlines()
+    assert home == "packages"
+    assert json.loads(tables) == KEPT
 
 
 MATCHING = """
+import json
 from pathlib import Path
 
 from nearcast.pipeline.matching import match
+from nearcast.pipeline.metrics import run_metrics
 from nearcast.pipeline.session import spark_session
 from nearcast.pipeline.tables import read_lake
 
@@ -158,25 +170,31 @@ events = recorded["events"].where("lat < 90").dropDuplicates(["event"])
 found = match(events, recorded["reports"], recorded["subscriptions"]).collect()
 shown = sorted((row["event"], "+".join(row["receivers"]) or "nobody") for row in found)
 print(spark.sparkContext.master, *(f"{{event}}:{{who}}" for event, who in shown))
+print(json.dumps(run_metrics(read_lake(spark, Path({recording!r}))).to_json()))
 spark.stop()
 """
 
-HOME = """
+TABLES = """
+import json
 from pathlib import Path
 
 import pyarrow as pa
 
 from nearcast.pipeline.session import spark_session
+from nearcast.pipeline.tables import Warehouse, refine
 
 
 def homes(batches):
     import nearcast.pipeline
 
     for _ in batches:
-        yield pa.RecordBatch.from_pydict({"home": [Path(nearcast.pipeline.__file__).parents[2].name]})
+        yield pa.RecordBatch.from_pydict({{"home": [Path(nearcast.pipeline.__file__).parents[2].name]}})
 
 
 spark = spark_session("a program")
 print(*spark.range(0, 1, 1, 1).mapInArrow(homes, "home string").first())
+warehouse = Warehouse({warehouse!r})
+*_, events = [refine(spark, warehouse, Path({lake!r}), name, 2**52) for name in ("unpublished", "events")]
+print(json.dumps(events.to_json()))
 spark.stop()
 """

@@ -1,176 +1,85 @@
-"""Matching on a stream, as fast as events happen: how many a second, and how long each takes from its instant to the sink.
-
-Clients walk about in a square and report where they are; events happen at random places.  Both are made by a data source as
-time passes, so that nobody waits for whoever makes them: a row is there from its instant on.
-"""
+"""Matching on a stream, as fast as events happen: how many a second, and how long each takes from its instant to the sink."""
 
 from __future__ import annotations
 
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from py4j.protocol import Py4JJavaError
 
+from nearcast.benchmark.pipeline_stream_source import EVENT, REPORT, StreamWorkload, Synthetic, steps
+from nearcast.benchmark.report import OURSELVES, Measurement
 from nearcast.errors import BenchmarkError
 from nearcast.model.time import MICROSECONDS
 from nearcast.pipeline.streaming import StreamSettings, match_stream
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-LAT: Final = 49.0
-LON: Final = 8.0
-METRES_PER_DEGREE: Final = 111_195.0
-EVENT: Final = 0
-REPORT: Final = 1
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
-@dataclass(frozen=True, slots=True)
-class StreamWorkload:
-    """So many events a second; each has about ``receivers``, because the square is as large as that takes."""
+_BEHIND: Final = 0.05
+"""Seconds by which one stream may be ahead of the other: they are asked one after the other how far they go."""
 
-    events_per_second: int = 10_000
-    clients: int = 100_000
-    seconds_between_reports: float = 10.0
-    receivers: float = 30.0
-    radius: float = 150.0
-
-    @property
-    def side(self) -> float:
-        """Metres."""
-        return float(np.sqrt(self.clients * np.pi * self.radius**2 / self.receivers))
-
-
-class Stretch(InputPartition):
-    """Microseconds, the end excluded."""
-
-    def __init__(self, kind: int, first: int, last: int) -> None:
-        self.kind, self.first, self.last = kind, first, last
-
-
-class SyntheticReader(DataSourceStreamReader):
-    """Row k of a kind is there from its instant on, k steps after the epoch: offsets are instants, and all can be read again."""
-
-    def __init__(self, kind: int, workload: StreamWorkload) -> None:
-        self._kind, self._workload = kind, workload
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        return {"us": time.time_ns() // 1000}
-
-    def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802 - Spark's name
-        return {"us": time.time_ns() // 1000}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return [Stretch(self._kind, start["us"], end["us"])]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Stretch)
-        made = _events if partition.kind == EVENT else _reports
-        yield made(self._workload, partition.first, partition.last)
-
-    def commit(self, end: dict[str, int]) -> None:
-        """Nothing is kept that could be let go."""
-
-
-class Synthetic(DataSource):
-    """``kind`` and the fields of the workload as options."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "nearcast-synthetic"
-
-    def schema(self) -> str:
-        if int(self.options["kind"]) == EVENT:
-            return "event bigint, time timestamp, topic string, lat double, lon double"
-        return "time timestamp, client bigint, lat double, lon double"
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802, ARG002 - Spark's names
-        given = {name: self.options[name] for name in asdict(StreamWorkload())}
-        numbers = {name: int(value) if value.isdigit() else float(value) for name, value in given.items()}
-        return SyntheticReader(int(self.options["kind"]), StreamWorkload(**numbers))  # type: ignore[arg-type]
-
-
-def _steps(per_second: float, first: int, last: int) -> Any:
-    """The numbers of the rows between two instants."""
-    return np.arange(*(int(np.ceil(instant * per_second / MICROSECONDS)) for instant in (first, last)), dtype=np.int64)
-
-
-def _instants(numbers: Any, per_second: float) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array((numbers * (MICROSECONDS / per_second)).astype(np.int64), pa.timestamp("us", tz="UTC"))
-
-
-def _places(numbers: Any, side: float) -> tuple[Any, Any]:
-    """At random, and yet always the same for the same numbers."""
-    mixed = (numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(16)
-    east, north = (mixed & np.uint64(0xFFFFFF)) / 2**24, (mixed >> np.uint64(24)) / 2**24
-    return LAT + north * side / METRES_PER_DEGREE, LON + east * side / METRES_PER_DEGREE / np.cos(np.radians(LAT))
-
-
-def _events(workload: StreamWorkload, first: int, last: int) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    numbers = _steps(workload.events_per_second, first, last)
-    lat, lon = _places(numbers, workload.side)
-    topic = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(numbers), np.int32)), ["city/report"])
-    columns = [
-        pa.array(numbers),
-        _instants(numbers, workload.events_per_second),
-        topic.cast(pa.string()),
-        pa.array(lat),
-        pa.array(lon),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=["event", "time", "topic", "lat", "lon"])
-
-
-def _reports(workload: StreamWorkload, first: int, last: int) -> pa.RecordBatch:
-    """Everybody in turn; a client walks some 10 m from report to report."""
-    import pyarrow as pa
-
-    per_second = workload.clients / workload.seconds_between_reports
-    numbers = _steps(per_second, first, last)
-    client, turn = numbers % workload.clients, numbers // workload.clients
-    lat, lon = _places(client, workload.side)
-    step = 10.0 / METRES_PER_DEGREE
-    columns = [_instants(numbers, per_second), pa.array(client), pa.array(lat + step * (turn % 7)), pa.array(lon)]
-    return pa.RecordBatch.from_arrays(columns, names=["time", "client", "lat", "lon"])
+_PATIENCE: Final = 120.0
+"""Seconds for what has happened to come out, on a machine that is busy with something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
     events: int
+    """That happened in those seconds, and came out."""
     seconds: float
     receivers: int
     p50: float
+    """Seconds from the instant of an event until all of its batch are in the driver."""
     p95: float
     batches: int
+    wrong: int
+    """Events that came out late, twice or not at all."""
 
     @property
     def events_per_second(self) -> float:
         return self.events / self.seconds
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Arrival:
+    """A batch of answers: when it was there, and of what."""
+
+    at: float
+    instants: Any
+    receivers: int
+    late: int
+
+
 class _Sink:
-    """Takes every row into the driver, and notes how old it is when all of its batch are there."""
+    """Takes every row into the driver."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[float, Any, int]] = []
+        self.arrivals: list[_Arrival] = []
         self.lock = threading.Lock()
+        self.ended = False
 
     def __call__(self, batch: DataFrame, _number: int) -> None:
-        answers = batch.toArrow()
+        try:
+            answers = batch.toArrow()
+        except Py4JJavaError:
+            if self.ended:  # it was in the middle of a batch that nobody waits for
+                return
+            raise
         now = time.time()
         instants = answers.column("time").cast("int64").to_numpy() / MICROSECONDS
         receivers = len(answers.column("receivers").combine_chunks().flatten())
+        late = sum(answers.column("late").to_pylist())
         with self.lock:
-            self.rows.append((now, instants, receivers))
+            self.arrivals.append(_Arrival(now, instants, receivers, late))
 
 
 def run_stream(spark: SparkSession, workload: StreamWorkload, warm_up: float, seconds: float) -> StreamOutcome:
@@ -181,27 +90,42 @@ def run_stream(spark: SparkSession, workload: StreamWorkload, warm_up: float, se
     def stream(kind: int) -> DataFrame:
         return spark.readStream.format(Synthetic.name()).options(kind=str(kind), **options).load()
 
-    sink = _Sink()
-    with tempfile.TemporaryDirectory(prefix="nearcast-stream-") as folder:
-        answers = match_stream(
-            stream(EVENT), stream(REPORT), _subscribed(spark, workload, folder), settings=StreamSettings()
-        )
+    sink, settings = _Sink(), StreamSettings(delay=_BEHIND)
+    with _partitions(spark, settings.parts), tempfile.TemporaryDirectory(prefix="nearcast-stream-") as folder:
+        answers = match_stream(stream(EVENT), stream(REPORT), _subscribed(spark, workload, folder), settings=settings)
         query = answers.writeStream.foreachBatch(sink).option("checkpointLocation", f"{folder}/checkpoint").start()
         try:
+            _wait(query, lambda: bool(sink.arrivals))  # before, nothing happens
             query.awaitTermination(round(warm_up))
             first = time.time()
             query.awaitTermination(round(seconds))
             last = time.time()
             # What happened before then must have come out; what comes after does not count.
-            deadline = last + 30.0
-            while query.isActive and not _complete(sink, last) and time.time() < deadline:
-                query.awaitTermination(1)
+            _wait(query, lambda: _complete(sink, last))
         finally:
-            problem = query.exception()
+            problem, sink.ended = query.exception(), True
             query.stop()
     if problem is not None:
         raise BenchmarkError(f"the stream failed: {problem}")
-    return _outcome(sink, first, last)
+    return _outcome(sink, workload, first, last)
+
+
+def _wait(query: StreamingQuery, done: Callable[[], bool]) -> None:
+    deadline = time.time() + _PATIENCE
+    while query.isActive and not done() and time.time() < deadline:
+        query.awaitTermination(1)
+
+
+@contextmanager
+def _partitions(spark: SparkSession, count: int) -> Iterator[None]:
+    """A stream has as many tasks as there are partitions when it begins."""
+    name = "spark.sql.shuffle.partitions"
+    before = str(spark.conf.get(name))
+    spark.conf.set(name, count)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
 
 
 def _subscribed(spark: SparkSession, workload: StreamWorkload, folder: str) -> DataFrame:
@@ -222,20 +146,44 @@ def _subscribed(spark: SparkSession, workload: StreamWorkload, folder: str) -> D
 
 def _complete(sink: _Sink, instant: float) -> bool:
     with sink.lock:
-        return any(len(instants) and instants.max() >= instant for _, instants, _ in sink.rows)
+        return any(len(each.instants) and each.instants.max() >= instant for each in sink.arrivals)
 
 
-def _outcome(sink: _Sink, first: float, last: float) -> StreamOutcome:
-    ages, receivers, batches, total = [], 0, 0, 0
-    for now, instants, found in sink.rows:
-        inside = (instants >= first) & (instants < last)
-        if inside.any():
-            ages.append(now - instants[inside])
-            batches += 1
-            total += len(instants)
-            receivers += found
-    if not ages:
+def _outcome(sink: _Sink, workload: StreamWorkload, first: float, last: float) -> StreamOutcome:
+    inside = [(each, (each.instants >= first) & (each.instants < last)) for each in sink.arrivals]
+    inside = [(each, which) for each, which in inside if which.any()]
+    if not inside:
         raise BenchmarkError("no event came out of the stream")
-    age = np.concatenate(ages)
+    age = np.concatenate([each.at - each.instants[which] for each, which in inside])
+    due = len(steps(workload.events_per_second, *(round(instant * MICROSECONDS) for instant in (first, last))))
+    receivers = sum(each.receivers for each, _ in inside) / sum(len(each.instants) for each, _ in inside)
     p50, p95 = (float(np.percentile(age, share)) for share in (50, 95))
-    return StreamOutcome(len(age), last - first, round(receivers / total * len(age)), p50, p95, batches)
+    wrong = abs(due - len(age)) + sum(each.late for each, _ in inside)
+    return StreamOutcome(len(age), last - first, round(receivers * len(age)), p50, p95, len(inside), wrong)
+
+
+def measured(spark: SparkSession, *, quick: bool, progress: Callable[[str], None]) -> list[Measurement]:
+    """As many events a second as are asked for, and twice as many; how long each takes."""
+    rates = (1_000,) if quick else (10_000, 20_000)
+    warm_up, seconds = (5.0, 10.0) if quick else (60.0, 60.0)
+    results = []
+    for rate in rates:
+        workload = StreamWorkload(events_per_second=rate, clients=10 * rate)
+        progress(f"streaming: {rate:,} events/s")
+        outcome = run_stream(spark, workload, warm_up, seconds)
+        progress(f"streaming: p50 {outcome.p50:.2f} s, p95 {outcome.p95:.2f} s")
+        parameters = {
+            "asked_per_second": rate,
+            "clients": workload.clients,
+            "receivers_per_event": round(outcome.receivers / outcome.events, 1),
+            "seconds": round(outcome.seconds),
+            "batches": outcome.batches,
+            "wrong": outcome.wrong,
+        }
+        for metric, unit, value in (
+            ("stream_events_per_second", "1/s", outcome.events_per_second),
+            ("stream_p50_seconds", "s", outcome.p50),
+            ("stream_p95_seconds", "s", outcome.p95),
+        ):
+            results.append(Measurement(OURSELVES, metric, unit, value, parameters))
+    return results

@@ -16,7 +16,17 @@ from rich.table import Table
 
 # Where less is better, a ratio is turned round: above 1 always means that nearcast is better.
 LESS_IS_BETTER: Final = frozenset(
-    {"single_event_microseconds", "bytes_per_client", "growth", "idle_connection_bytes", "p99_milliseconds"}
+    {
+        "bytes_per_client",
+        "growth",
+        "idle_connection_bytes",
+        "p99_milliseconds",
+        "peak_memory_bytes",
+        "single_event_microseconds",
+        "slowest_task_over_median",
+        "stream_p50_seconds",
+        "stream_p95_seconds",
+    }
 )
 OURSELVES: Final = "nearcast"
 BOUND: Final = "bare-kernel"

@@ -1,11 +1,18 @@
 """``nearcast bench``: nearcast and its peers side by side, one command for each benchmark."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from nearcast.benchmark.report import Report
+
 app = typer.Typer(help="Measure nearcast and its peers side by side.")
+
+Quick = Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Peers = Annotated[bool, typer.Option(help="Also measure the peers that are installed.")]
 
 
 @app.callback()
@@ -16,34 +23,28 @@ def bench() -> None:
 @app.command()
 def match(
     clients: Annotated[int | None, typer.Option(min=1_000, help="How many clients there are.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
 ) -> None:
     """Find the receivers of events among moving clients: nearcast, its peers and the bare-kernel bound."""
     from nearcast.benchmark.match import run
 
     report = run(clients, quick=quick, peers=peers, progress=_say)
-    if as_json:
-        typer.echo(report.to_json())
-    else:
-        report.print()
+    _show(report, as_json=as_json)
 
 
 @app.command()
 def radio(
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    peers: Annotated[bool, typer.Option(help="Also measure ns-3, if it is installed.")] = True,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
 ) -> None:
     """Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed."""
     from nearcast.benchmark.radio import run
 
     report = run(quick=quick, peers=peers, progress=_say)
-    if as_json:
-        typer.echo(report.to_json())
-    else:
-        report.print()
+    _show(report, as_json=as_json)
 
 
 @app.command()
@@ -51,9 +52,9 @@ def broker(
     course: Annotated[
         list[str] | None, typer.Option(help="Only this course: streams, useful, durable or idle (repeatable).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
 ) -> None:
     """Put the broker under load: nearcast, Mosquitto, amqtt, NATS and Redis, each on a core of its own."""
     from nearcast.benchmark.broker import run
@@ -62,22 +63,23 @@ def broker(
     if unknown := [name for name in course or () if name not in COURSES]:
         raise typer.BadParameter(f"there is no course {unknown[0]!r}, only {', '.join(COURSES)}", param_hint="--course")
     report = run(course or (), quick=quick, peers=peers, progress=_say)
-    if as_json:
-        typer.echo(report.to_json())
-    else:
-        report.print()
+    _show(report, as_json=as_json)
 
 
 @app.command()
 def pipeline(
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, under a minute.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    peers: Annotated[bool, typer.Option(help="Also measure the peers that are installed.")] = True,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
 ) -> None:
     """Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb."""
     from nearcast.benchmark.pipeline import run
 
     report = run(quick=quick, peers=peers, progress=_say)
+    _show(report, as_json=as_json)
+
+
+def _show(report: "Report", *, as_json: bool) -> None:
     if as_json:
         typer.echo(report.to_json())
     else:

@@ -48,6 +48,8 @@ SQL_SETTINGS: Final[Mapping[str, str]] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # All of it only now and then: every tenth batch would wait for it by default.
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "50",
 }
 """What every session is told, also one that was running before."""
 
@@ -131,6 +133,10 @@ def spark_failures() -> Iterator[None]:
 def said_by_spark(error: Exception) -> str:
     """The line of a complaint that says what is wrong, without the places in Spark's own code that follow."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # What nearcast itself has to say, in a process of Spark, comes at the end of a traceback.
+    ours = next(filter(None, (re.match(r"nearcast\.errors\.\w+: (.+)", line) for line in lines)), None)
+    if ours is not None:
+        return ours[1]
     # Complaints of the Java side begin with the call that failed; what failed comes after it.
     named = (re.sub(r"^[: ]*([\w.$]+Exception: )", "", line) for line in lines if "Exception: " in line)
     return next(named, lines[0] if lines else type(error).__name__)

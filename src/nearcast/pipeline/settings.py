@@ -56,6 +56,25 @@ class TableSettings(Section, frozen=True, kw_only=True):
     """So long do files that are no longer part of a table stay for those who still read them."""
 
 
+class KafkaSettings(Section, frozen=True, kw_only=True):
+    servers: str = ""
+    """``HOST:9092``, several with commas between them; empty: there is no Kafka."""
+
+    prefix: str = "nearcast."
+    """The topic of a record table is this and the name of the table."""
+
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    """Anything else that the client of Kafka (librdkafka) knows, such as ``"security.protocol" = "SASL_SSL"``."""
+
+    def client(self) -> dict[str, str]:
+        """What the client of Kafka is told."""
+        if not self.servers:
+            raise InvalidSettings(
+                'where is Kafka? Say it in the settings file (--config): [kafka] servers = "HOST:9092"'
+            )
+        return {"bootstrap.servers": self.servers, **self.settings}
+
+
 class PipelineSettings(Section, frozen=True, kw_only=True):
     lake: Path = Path("nearcast-data/lake")
     """The broker's lake, or the folder of a recording."""
@@ -65,6 +84,7 @@ class PipelineSettings(Section, frozen=True, kw_only=True):
 
     spark: SparkSettings = SparkSettings()
     tables: TableSettings = TableSettings()
+    kafka: KafkaSettings = KafkaSettings()
 
     @property
     def warehouse_folder(self) -> Path:

@@ -16,11 +16,13 @@ from nearcast.journal.lake import mark_exported
 from nearcast.model.time import instant
 from nearcast.pipeline.external import (
     External,
+    format_of,
     ingest,
     read_csv,
     read_gpx,
     read_gtfs_realtime,
     read_moving_features,
+    read_moving_features_csv,
     read_tweets,
 )
 from nearcast.pipeline.tables import Warehouse, read_lake, refine
@@ -144,6 +146,88 @@ def test_moving_features(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+def header(system: str = "urn:ogc:def:crs:CRS:1.3:84", unit: str = ",sec", more: str = " 2D,") -> str:
+    bounds = f"@stboundedby, {system},{more} 8 49, 9 50, 2026-03-16T12:00:00Z, 2026-03-16T13:00:00Z{unit}"
+    return f"{bounds}\n@columns, mfidref, trajectory, state,xsd:token\n@foliation,Time\n"
+
+
+def test_moving_features_as_csv(spark: SparkSession, tmp_path: Path) -> None:
+    lines = """# a leg of three points, two legs that meet, and one of a single point
+ada, 0.25, 10.25, 8.65 49.87 8.66 49.88 8.67 49.89, walking
+"bob, jr",1,2,8.65 49.87 8.66 49.88
+"bob, jr",2,3,8.66 49.88 8.66 49.88
+
+cyd,4,4,8.65 49.87
+ada,soon,10,8.65 49.87 8.66 49.88
+ada,0,later,8.65 49.87
+ada,0,1,8.65 north
+ada,0,1,8.65 149.87
+ada,0,1,8.65 49.87 8.66
+ada,0,1
+,0,1,8.65 49.87
+"""
+    paths = file(tmp_path, "walks.csv", header() + lines)
+    found = read_moving_features_csv(spark, paths, LATEST)
+    second = 1_000_000
+    zero = AT - second // 4
+    assert reports(found) == [
+        ("ada", AT, 49.87, 8.65),
+        ("ada", AT + 5 * second, 49.88, 8.66),
+        ("ada", AT + 10 * second, 49.89, 8.67),
+        ("bob, jr", zero + second, 49.87, 8.65),
+        ("bob, jr", zero + 2 * second, 49.88, 8.66),
+        ("bob, jr", zero + 2 * second, 49.88, 8.66),
+        ("bob, jr", zero + 3 * second, 49.88, 8.66),
+        ("cyd", zero + 4 * second, 49.87, 8.65),
+    ]
+    assert reasons(found) == [
+        "client is missing",
+        "is no line of mfidref, start, end, trajectory",
+        "lat 'north' cannot be read",
+        "lat is above 90",
+        "the trajectory has no 2 coordinates for each point",
+        "time 'later' cannot be read",
+        "time 'soon' cannot be read",
+        "time 'soon' cannot be read",
+    ]
+    [bad] = [row for row in rows_of(found.aside) if "north" in row["reason"]]
+    assert (bad["file"], bad["raw"]) == ("walks.csv", "ada,0,1,8.65 north")
+
+
+def test_each_file_of_moving_features_as_csv_has_its_own_header(spark: SparkSession, tmp_path: Path) -> None:
+    leg, wgs = "8.65 49.87\n", "urn:x-ogc:def:crs:EPSG:6.6:4326"
+    texts = {
+        "minutes": header(unit=",minute") + f"m,1.5,2,{leg}",
+        "absolute": header(unit=",absolute") + f"a,{TEXT},{TEXT},{leg}",
+        "default": header(unit="", more="") + f"d,0.25,1,{leg}",
+        "turned": header(wgs, more=" 3D,") + "t,0.25,1,49.87 8.65 120.0\n",
+        "bare": f"b,0,1,{leg}",
+        "gauss": header("urn:ogc:def:crs:EPSG::31467") + f"g,0,1,{leg}",
+        "weeks": header(unit=",week") + f"w,0,1,{leg}",
+        "columns": header().replace("mfidref, trajectory", "x, y") + f"c,0,1,{leg}",
+        "begin": header().replace("2026-03-16T12:00:00Z", "noon") + f"n,0,1,{leg}",
+    }
+    paths = [path for name, text in texts.items() for path in file(tmp_path, f"{name}.mfcsv", text)]
+    found = read_moving_features_csv(spark, paths, LATEST)
+    minutes = AT - 250_000 + 90_000_000
+    assert reports(found) == [
+        ("a", AT, 49.87, 8.65), ("d", AT, 49.87, 8.65), ("m", minutes, 49.87, 8.65), ("t", AT, 49.87, 8.65),
+    ]  # fmt: skip
+    assert reasons(found) == [
+        "coordinates are in urn:ogc:def:crs:EPSG::31467, not in CRS84 or EPSG:4326",
+        "the file has no line @columns,mfidref,trajectory",
+        "the file has no line @stboundedby",
+        "times are in week, not in sec, minute or absolute",
+        "times count from noon, which is no instant",
+    ]
+
+
+def test_a_csv_file_says_by_its_first_letter_whether_it_is_of_moving_features(tmp_path: Path) -> None:
+    [ours], [theirs] = (file(tmp_path, name, text) for name, text in (("a.csv", "id,time\n"), ("b.csv", header())))
+    assert [format_of([Path(path)]) for path in (ours, theirs)] == ["csv", "moving-features-csv"]
+    assert format_of([Path(ours), Path(theirs)]) == "csv", "which then says what it lacks"
+
+
 def test_gtfs_realtime(spark: SparkSession, tmp_path: Path) -> None:
     from google.transit import gtfs_realtime_pb2
 
@@ -221,7 +305,7 @@ def test_the_lake_of_a_broker_is_left_alone(spark: SparkSession, tmp_path: Path)
         ingest(spark, [path], tmp_path / "lake", LATEST)
 
 
-@pytest.mark.parametrize("read", [read_csv, read_gpx, read_moving_features, read_tweets])
+@pytest.mark.parametrize("read", [read_csv, read_gpx, read_moving_features, read_moving_features_csv, read_tweets])
 def test_no_python_per_row(
     spark: SparkSession, tmp_path: Path, read: Callable[[SparkSession, list[str], int], External]
 ) -> None:

@@ -31,12 +31,15 @@ def received(found: DataFrame) -> dict[str, set[str]]:
 WAYS = (
     MatchSettings(strategy=Strategy.SLICES, slices=1, parallelism=2),
     MatchSettings(strategy=Strategy.SLICES, slices=7, parallelism=2),
+    MatchSettings(strategy=Strategy.SLICES, slices=3, parallelism=6, group_rows=20),  # several carriers, two parts
     MatchSettings(strategy=Strategy.BLOCKS, slices=1, blocks=3, cells=200),
     MatchSettings(strategy=Strategy.BLOCKS, slices=3, blocks=5, cells=30),
 )
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.strategy} {way.slices} x {way.blocks or 1}")
+@pytest.mark.parametrize(
+    "way", WAYS, ids=lambda way: f"{way.strategy} {way.slices} x {way.blocks or way.parallelism // 2}"
+)
 @given(several=st.lists(scripts, min_size=20, max_size=30))
 @in_one_go
 def test_every_answer_is_that_of_the_definition(

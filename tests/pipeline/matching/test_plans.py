@@ -96,6 +96,12 @@ def test_where_clients_move_an_event_meets_them_as_of_its_time(spark: SparkSessi
     assert len(found) == CLIENTS
 
 
+def test_reports_are_read_once_although_their_slice_and_the_later_ones_need_them(spark: SparkSession) -> None:
+    found = match(*crowd(spark, walking=True), settings=MatchSettings(slices=2))
+    assert len(found.collect()) == CLIENTS
+    assert "ReusedExchange" in shown(found)
+
+
 def test_a_plan_says_what_it_does_and_why(spark: SparkSession) -> None:
     events, reports, subscriptions = crowd(spark)
     plan = plan_match(events, changes_of(reports, subscriptions, None, None))

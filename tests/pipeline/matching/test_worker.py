@@ -14,7 +14,8 @@ from tests.pipeline.matching.worlds import Recording, recording, scripts
 
 from nearcast.errors import HistoryNeeded
 from nearcast.pipeline.matching.changes import CONTEXT, ENDED, EVENT, REPORT, SUBSCRIPTION
-from nearcast.pipeline.matching.worker import BroadcastMatching, GroupMatching
+from nearcast.pipeline.matching.packing import EVENTS, OTHERS, REPORTS, sent
+from nearcast.pipeline.matching.worker import BroadcastMatching, GroupMatching, Known
 
 SCHEMA = pa.schema(
     {
@@ -46,6 +47,22 @@ def rows_of(made: Recording) -> list[dict[str, Any]]:
     return found
 
 
+def split(rows: list[dict[str, Any]]) -> dict[int, pa.Table]:
+    """The tables that a worker gets."""
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    reports, events = (pc.field("kind") == kind for kind in (REPORT, EVENT))
+    return {
+        EVENTS: table.filter(events).rename_columns({"id": "event"}).drop_columns(["kind", "offset"]),
+        REPORTS: table.filter(reports).rename_columns({"id": "client"}).drop_columns(["kind", "detail"]),
+        OTHERS: table.filter(~(events | reports)).rename_columns({"id": "client"}).drop_columns(["lat", "lon"]),
+    }
+
+
+def packed(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """The same as a batch of blobs."""
+    return next(sent(((0,), content, part) for content, part in split(rows).items() if len(part)))
+
+
 def answers(batches: Any) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for batch in batches:
@@ -65,7 +82,7 @@ def test_a_group_is_matched_as_the_definition_says_in_whatever_order_its_rows_co
     rows = rows_of(made)
     shuffled.shuffle(rows)
     cut = len(rows) // 2
-    batches = [pa.RecordBatch.from_pylist(part, SCHEMA) for part in (rows[:cut], rows[cut:])]
+    batches = [packed(part) for part in (rows[:cut], rows[cut:])]
     assert answers(GroupMatching(rich=True)(batches)) == made.expected
 
 
@@ -75,10 +92,9 @@ def test_events_that_pass_by_a_state_are_matched_as_if_all_came_at_its_end(scrip
     last = max(second for second, *_ in script)
     changes = [operation for operation in script if operation[1] != "publish"]
     made = recording([[*changes, *((last, *rest) for _, *rest in script if rest[0] == "publish")]])
-    table = pa.Table.from_pylist(rows_of(made), SCHEMA)
-    state = table.filter(pc.field("kind") != EVENT).rename_columns({"id": "client"})
-    events = table.filter(pc.field("kind") == EVENT).rename_columns({"id": "event"})
-    matching = BroadcastMatching(state, f"{script!r}", rich=True)
+    tables = split(rows_of(made))
+    events = tables[EVENTS]
+    matching = BroadcastMatching(Known(tables[REPORTS], tables[OTHERS]), f"{script!r}", rich=True)
     batches = [batch for part in (events[:1], events[1:]) for batch in part.to_batches()]
     assert answers(matching(batches)) == made.expected
 
@@ -94,11 +110,11 @@ def test_a_condition_that_asks_for_directions_is_refused() -> None:
     }
     event = {"kind": EVENT, "time": 1, "id": "e", "detail": '{"topic": "a"}'}
     with pytest.raises(HistoryNeeded, match="previous event"):
-        answers(GroupMatching(rich=True)([pa.RecordBatch.from_pylist([subscription, event], SCHEMA)]))
+        answers(GroupMatching(rich=True)([packed([subscription, event])]))
 
 
 def test_an_addressing_that_speaks_of_other_times_is_refused() -> None:
     detail = msgspec.json.encode({"topic": "a", "addressing": "overlaps(time, '-10m', 'now')"}).decode()
     event = {"kind": EVENT, "time": 1, "id": "e", "detail": detail}
     with pytest.raises(HistoryNeeded, match="other times"):
-        answers(GroupMatching(rich=True)([pa.RecordBatch.from_pylist([event], SCHEMA)]))
+        answers(GroupMatching(rich=True)([packed([event])]))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.pipeline.matching.worlds import Recording, recording, scripts
 
+from nearcast.errors import InvalidSettings
 from nearcast.model.time import MICROSECONDS
 from nearcast.pipeline.streaming import state
-from nearcast.pipeline.streaming.match import stream_rows
+from nearcast.pipeline.streaming.match import part_keys, stream_rows
 from nearcast.pipeline.streaming.operator import CLOCK, StreamMatching
+from nearcast.pipeline.streaming.packing import Packing, unpacked
+from nearcast.pipeline.streaming.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +34,7 @@ PART = 0
 def matching(delay: float = 0.0, forget_after: float | None = None) -> StreamMatching:
     forgotten = None if forget_after is None else round(forget_after * MICROSECONDS)
     return StreamMatching(
-        rich=True, delay=round(delay * MICROSECONDS), forget_after=forgotten, client="string", event="string"
+        parts=1, rich=True, delay=round(delay * MICROSECONDS), forget_after=forgotten, client="string", event="string"
     )
 
 
@@ -37,7 +43,7 @@ def rows_of(made: Recording, spark: SparkSession) -> pd.DataFrame:
     rows = stream_rows(
         frames["events"], frames["reports"], frames["subscriptions"], frames["contexts"], frames["clients"]
     )
-    return rows.drop("part").toPandas()
+    return rows.toPandas()
 
 
 def clock(rows: pd.DataFrame, instant: int) -> pd.DataFrame:
@@ -45,6 +51,20 @@ def clock(rows: pd.DataFrame, instant: int) -> pd.DataFrame:
     row = rows.iloc[[0]].copy()
     row["kind"], row["time"] = np.int8(CLOCK), instant
     return row
+
+
+class FedPart:
+    """A part of a stream, batch by batch: rows go in and answers come out packed, as Spark would have it."""
+
+    def __init__(self, processor: StreamMatching) -> None:
+        self._tester = TwsTester(processor)
+
+    def batch(self, rows: pd.DataFrame) -> pd.DataFrame:
+        table = pa.Table.from_pandas(rows, preserve_index=False)
+        packed = [each.to_pandas() for each in Packing((PART,))(table.combine_chunks().to_batches())]
+        found = self._tester.testInPandas(PART, pd.concat(packed).drop(columns="part"))
+        tables = [pa.Table.from_batches(unpacked([pa.RecordBatch.from_pandas(found)]))] if len(found) else []
+        return pd.concat([pd.DataFrame(), *(table.to_pandas() for table in tables)])
 
 
 def answers(frames: list[Any]) -> tuple[dict[str, set[str]], set[str]]:
@@ -55,12 +75,12 @@ def answers(frames: list[Any]) -> tuple[dict[str, set[str]], set[str]]:
     return {event: set(who) for event, who in zip(found["event"], found["receivers"], strict=True)}, late
 
 
-def fed(tester: TwsTester, rows: pd.DataFrame, arrival: Any, batches: int) -> list[Any]:
+def fed(tester: FedPart, rows: pd.DataFrame, arrival: Any, batches: int) -> list[Any]:
     """The rows in the order of their arrival, cut into batches, then the end of time."""
     order = np.argsort(arrival, kind="stable")
     pieces = [rows.iloc[piece] for piece in np.array_split(order, batches) if len(piece)]
     pieces.append(clock(rows, 2**60))
-    return [tester.testInPandas(PART, piece) for piece in pieces]
+    return [tester.batch(piece) for piece in pieces]
 
 
 @given(
@@ -77,24 +97,74 @@ def test_rows_may_come_in_any_order_within_the_delay(
     rows = rows_of(made, spark)
     # Up to the delay, exclusive of its last microsecond, after what is newer: then nobody is late.
     jitter = np.random.default_rng(seed).uniform(0.0, delay, len(rows)) * MICROSECONDS * 0.999
-    found, late = answers(fed(TwsTester(matching(delay)), rows, rows["time"].to_numpy() + jitter, batches))
+    found, late = answers(fed(FedPart(matching(delay)), rows, rows["time"].to_numpy() + jitter, batches))
     assert not late
     assert found == made.expected
 
 
-@given(several=st.lists(scripts, min_size=10, max_size=20), batches=st.sampled_from([5, 20]))
+@given(
+    several=st.lists(scripts, min_size=10, max_size=20),
+    batches=st.sampled_from([5, 20]),
+    workers=st.sampled_from([2, 3, 1000]),
+    least=st.sampled_from([0, 20, 500_000]),
+    seed=st.integers(0, 2**32 - 1),
+)
 @in_one_go
-def test_a_worker_that_has_never_seen_the_part_goes_on_with_it(
-    spark: SparkSession, several: list[list[Any]], batches: int
+def test_any_worker_goes_on_with_a_part(
+    spark: SparkSession, several: list[list[Any]], batches: int, workers: int, least: int, seed: int
 ) -> None:
     made = recording(several)
     rows = rows_of(made, spark)
-    tester, found = TwsTester(matching(1.0)), []
-    for piece in np.array_split(np.argsort(rows["time"].to_numpy(), kind="stable"), batches):
-        state._KEPT.clear()
-        found.append(tester.testInPandas(PART, rows.iloc[piece]))
-    found.append(tester.testInPandas(PART, clock(rows, 2**60)))
+    tester, found, random = FedPart(matching(1.0)), [], np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "LEAST_COMPACTED", least)
+        kept: dict[int, dict[str, state.PartState]] = {}
+        for piece in np.array_split(np.argsort(rows["time"].to_numpy(), kind="stable"), batches):
+            patch.setattr(state, "_KEPT", kept.setdefault(int(random.integers(workers)), {}))
+            found.append(tester.batch(rows.iloc[piece]))
+        found.append(tester.batch(clock(rows, 2**60)))
     assert answers(found)[0] == made.expected
+
+
+def test_an_attempt_that_failed_leaves_nothing_behind(spark: SparkSession) -> None:
+    rows = simple(spark)
+    changes, events = rows[rows["event"] == ""], rows[rows["event"] != ""]
+    elsewhere = changes[changes["lat"].notna()].assign(time=5_000_000, lat=10.0)
+    tester = FedPart(matching())
+    found = [tester.batch(changes), tester.batch(clock(rows, 2_000_000))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state.PartState, "save", _no_disk)
+        with pytest.raises(OSError, match="no space left"):
+            tester.batch(pd.concat([elsewhere, clock(rows, 6_000_000)]))
+    found += [tester.batch(events), tester.batch(clock(rows, 60_000_000))]
+    assert answers(found)[0] == {"near ann": {"ann"}, "near bob": {"bob"}}
+
+
+def _no_disk(*_: object) -> None:
+    raise OSError("no space left")
+
+
+def test_a_checkpoint_does_not_go_on_with_another_number_of_parts(spark: SparkSession) -> None:
+    rows = simple(spark)
+    kept: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "put_head", lambda _, head: kept.append(head))
+        FedPart(matching()).batch(rows)
+        patch.setattr(Store, "head", lambda _: msgspec.structs.replace(kept[0], parts=2))
+        with pytest.raises(InvalidSettings, match="of 2 parts, not 1: go on with parts = 2"):
+            FedPart(matching()).batch(rows)
+
+
+def test_parts_are_dealt_to_tasks_evenly(spark: SparkSession) -> None:
+    keys = part_keys(spark, 8)
+    assert part_keys(spark, 3) == keys[:3]
+    frame = spark.createDataFrame([(key,) for key in keys], "part int")
+    for tasks in (1, 2, 3, 4, 8, 16, 200):
+        numbers = [
+            row.task for row in frame.repartition(tasks, "part").select(F.spark_partition_id().alias("task")).collect()
+        ]
+        assert len(set(numbers)) == min(tasks, 8)
+        assert max(map(numbers.count, numbers)) == -(-8 // tasks)
 
 
 @given(several=st.lists(scripts, min_size=10, max_size=20))
@@ -106,7 +176,7 @@ def test_a_state_that_is_written_anew_after_every_batch_says_the_same(
     rows = rows_of(made, spark)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "LEAST_COMPACTED", 0)
-        found, _ = answers(fed(TwsTester(matching(3.0)), rows, rows["time"].to_numpy(), 20))
+        found, _ = answers(fed(FedPart(matching(3.0)), rows, rows["time"].to_numpy(), 20))
     assert found == made.expected
 
 
@@ -131,9 +201,9 @@ def simple(spark: SparkSession) -> pd.DataFrame:
 def test_a_late_event_is_answered_by_what_is_known_and_its_row_says_so(spark: SparkSession) -> None:
     rows = simple(spark)
     event = rows["event"] == "near ann"
-    tester = TwsTester(matching())
-    first = [tester.testInPandas(PART, piece) for piece in (rows[~event], clock(rows, 60_000_000))]
-    found, late = answers([*first, tester.testInPandas(PART, rows[event])])
+    tester = FedPart(matching())
+    first = [tester.batch(piece) for piece in (rows[~event], clock(rows, 60_000_000))]
+    found, late = answers([*first, tester.batch(rows[event])])
     assert found == {"near ann": {"ann"}, "near bob": {"bob"}}
     assert late == {"near ann"}
 
@@ -145,9 +215,9 @@ def test_a_late_report_counts_only_if_no_newer_one_is_known(spark: SparkSession)
     stale["time"], stale["lat"] = -5, 50.0
     fresh["time"], fresh["lat"] = 5, 50.0
     for late, expected in ((stale, {"bob"}), (fresh, {"ann", "bob"})):
-        tester = TwsTester(matching())
+        tester = FedPart(matching())
         pieces = [changes, clock(rows, 5_000_000), late, events, clock(rows, 60_000_000)]
-        assert answers([tester.testInPandas(PART, piece) for piece in pieces])[0]["near bob"] == expected
+        assert answers([tester.batch(piece) for piece in pieces])[0]["near bob"] == expected
 
 
 def test_who_was_not_heard_of_for_long_is_forgotten(spark: SparkSession) -> None:
@@ -155,9 +225,9 @@ def test_who_was_not_heard_of_for_long_is_forgotten(spark: SparkSession) -> None
     changes, events = rows[rows["event"] == ""], rows[rows["event"] != ""]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "LEAST_COMPACTED", 0)
-        tester = TwsTester(matching(forget_after=4.5))
+        tester = FedPart(matching(forget_after=4.5))
         # Ann was last heard of at second 0, Bob at second 1, often enough that the state is written anew.
         again = pd.concat([changes[changes["time"] > 0]] * 10)
         pieces = [changes, again, clock(rows, 5_000_000), events, clock(rows, 60_000_000)]
-        found, _ = answers([tester.testInPandas(PART, piece) for piece in pieces])
+        found, _ = answers([tester.batch(piece) for piece in pieces])
     assert found == {"near ann": set(), "near bob": {"bob"}}

@@ -5,6 +5,7 @@ from nearcast.pipeline.external.gpx import read_gpx
 from nearcast.pipeline.external.gtfs_realtime import read_gtfs_realtime
 from nearcast.pipeline.external.ingest import FORMATS, Ingestion, format_of, ingest
 from nearcast.pipeline.external.moving_features import read_moving_features
+from nearcast.pipeline.external.moving_features_csv import read_moving_features_csv
 from nearcast.pipeline.external.parsing import External
 from nearcast.pipeline.external.tweets import read_tweets
 
@@ -19,5 +20,6 @@ __all__ = [
     "read_gpx",
     "read_gtfs_realtime",
     "read_moving_features",
+    "read_moving_features_csv",
     "read_tweets",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,7 @@ from nearcast.pipeline.external.comma_separated import COLUMNS, read_csv
 from nearcast.pipeline.external.gpx import read_gpx
 from nearcast.pipeline.external.gtfs_realtime import read_gtfs_realtime
 from nearcast.pipeline.external.moving_features import read_moving_features
+from nearcast.pipeline.external.moving_features_csv import read_moving_features_csv
 from nearcast.pipeline.external.parsing import External
 from nearcast.pipeline.external.tweets import read_tweets
 from nearcast.pipeline.tables.store import address
@@ -39,11 +40,13 @@ FORMATS: Final[Mapping[str, Reader]] = {
     "csv": read_csv,
     "gpx": read_gpx,
     "moving-features": read_moving_features,
+    "moving-features-csv": read_moving_features_csv,
     "gtfs-realtime": read_gtfs_realtime,
     "tweets": read_tweets,
 }
 _ENDINGS: Final = {
     ".csv": "csv",
+    ".mfcsv": "moving-features-csv",
     ".gpx": "gpx",
     ".json": "moving-features",
     ".mfjson": "moving-features",
@@ -63,14 +66,24 @@ class Ingestion:
     """How many rows were kept aside for each reason."""
 
 
-def format_of(files: Iterable[Path]) -> str:
-    """The format that the names end with."""
+def format_of(files: Sequence[Path]) -> str:
+    """The format that the names end with; two of them share an ending."""
     found = {_ENDINGS.get(file.suffix.lower(), file.suffix) for file in files}
+    if found == {"csv"} and all(_begins_with_at(file) for file in files):
+        return "moving-features-csv"
     if len(found) == 1 and found <= set(FORMATS):
         return found.pop()
     raise InvalidTrace(
         f"files that end with {', '.join(sorted(found)) or 'nothing'} are of no single known format; say which: --format {'|'.join(FORMATS)}"
     )
+
+
+def _begins_with_at(file: Path) -> bool:
+    try:
+        with file.open("rb") as source:
+            return source.read(1) == b"@"
+    except OSError:
+        return False  # whoever reads it will say what is wrong
 
 
 def ingest(

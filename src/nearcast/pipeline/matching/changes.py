@@ -24,8 +24,15 @@ CONTEXT: Final = 2
 SUBSCRIPTION: Final = 3
 EVENT: Final = 4
 
+ACCEPTANCE: Final = ("accepting", "declining")
+"""States of clients that say whether they take what is addressed to them without a subscription."""
+
+ACCEPTING: Final = "\0accepting"
+"""The id under which that is kept among the subscriptions of a client; none of its own can be called so."""
+
 COLUMNS: Final = ("time", "offset", "client", "kind", "lat", "lon", "detail")
 REPORT_COLUMNS: Final = ("time", "offset", "client", "lat", "lon")
+OTHER_COLUMNS: Final = ("time", "offset", "client", "kind", "detail")
 
 _NEEDED: Final = {
     "events": ("event", "time", "topic", "lat", "lon"),
@@ -78,11 +85,17 @@ def changes_of(
     ended = [] if contexts is None else [contexts.where(_is_end())]
     # A broker that was killed had no time to record the end of the session before.
     ended += [] if clients is None else [clients.where(F.col("state") == "joined")]
+    held = [
+        _common(
+            subscriptions, SUBSCRIPTION, nowhere, nowhere, F.col("subscription"), _subscription_detail(subscriptions)
+        )
+    ]
+    if clients is not None:
+        said = clients.where(F.col("state").isin(*ACCEPTANCE))
+        held.append(_common(said, SUBSCRIPTION, nowhere, nowhere, F.lit(ACCEPTING), _acceptance_detail()))
     return Changes(
         reports=_common(reports, REPORT, F.col("lat"), F.col("lon"), nothing, nothing).select(*REPORT_COLUMNS),
-        subscriptions=_common(
-            subscriptions, SUBSCRIPTION, nowhere, nowhere, F.col("subscription"), _subscription_detail(subscriptions)
-        ),
+        subscriptions=union(held),
         contexts=None
         if contexts is None
         else _common(
@@ -159,14 +172,30 @@ def _subscription_detail(frame: DataFrame) -> Column:
         optional(frame, "condition", "string").alias("condition"),
         micros(frame, "frame_since").alias("frame_since"),
         micros(frame, "frame_until").alias("frame_until"),
+        F.when(optional(frame, "no_local", "bigint") == 1, F.lit(True)).alias("no_local"),
     )
     return F.when(F.col("action") == "subscribed", F.to_json(held)).otherwise(F.to_json(F.struct("subscription")))
 
 
+def _acceptance_detail() -> Column:
+    """Like a subscription to everything, which then is for what is addressed to the client only; or the end of it."""
+    from pyspark.sql import functions as F
+
+    accepting = F.to_json(F.struct(F.lit(ACCEPTING).alias("subscription"), F.lit("#").alias("topic_filter")))
+    return F.when(F.col("state") == ACCEPTANCE[0], accepting).otherwise(
+        F.to_json(F.struct(F.lit(ACCEPTING).alias("subscription")))
+    )
+
+
 # Events
 
-_RARE: Final = ("reach", "reach_area", "addressing", "attributes", "tags")
+_RARE: Final = ("reach", "reach_area", "addressing", "attributes", "tags", "publisher")
 """Columns of events that most have nothing in."""
+
+
+def with_needed(events: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """Events with their publisher only if there may be subscriptions that are not for the client's own ones: it costs."""
+    return events if "no_local" in subscriptions.columns else events.drop("publisher")
 
 
 def is_rich(events: DataFrame) -> bool:

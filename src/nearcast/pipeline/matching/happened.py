@@ -21,6 +21,7 @@ from nearcast.model.predicate import Predicate
 from nearcast.model.values import Value
 from nearcast.mqtt.areas import area_in
 from nearcast.mqtt.attributes import value_of_tree
+from nearcast.pipeline.matching.packing import codes
 
 if TYPE_CHECKING:
     from nearcast.matching.areas import Bools
@@ -38,6 +39,8 @@ class Detail(msgspec.Struct, frozen=True):
     addressing: str | None = None
     attributes: str | None = None
     tags: tuple[str, ...] = ()
+    publisher: str | None = None
+    """In Spark its id; to the matcher its number, as all clients of a group have one."""
 
     def area(self, place: Point | None) -> Area | None:
         """Where it matters: as the text says, else so many metres around its place."""
@@ -105,7 +108,7 @@ class Happened:
                 [
                     Event(
                         str(index), detail.topic, at, detail.values(), detail.tags or (),
-                        place=place, reach=detail.area(place), to=detail.to(),
+                        publisher=detail.publisher, place=place, reach=detail.area(place), to=detail.to(),
                     )
                     for index, (detail, at, place) in enumerate(zip(details, self.time[rows].tolist(), places, strict=True))
                 ]
@@ -119,6 +122,7 @@ class Happened:
             self.lon[rows],
             self.topics,
             self.topic[rows],
+            publishers=[detail.publisher for detail in details],
             reaches={index: reach for index, reach in reaches if reach is not None},
             addressing={
                 index: _conjuncts(detail.addressing)
@@ -128,15 +132,27 @@ class Happened:
         )
 
 
-def happened(time: Int64s, lat: Any, lon: Any, detail: Any, *, rich: bool) -> Happened:
-    """Of Arrow arrays; ``detail`` is the topic, or JSON where events are ``rich``."""
-    coded = detail.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    details = [msgspec.json.decode(text, type=Detail) for text in texts] if rich else None
+def happened(time: Int64s, lat: Any, lon: Any, detail: Any, *, rich: bool, ids: Any | None = None) -> Happened:
+    """Of Arrow arrays; ``detail`` is the topic, or JSON where events are ``rich``; ``ids`` are those of clients by number."""
+    said, code = codes(detail)
+    texts = said.to_pylist()
+    details = _numbered([msgspec.json.decode(text, type=Detail) for text in texts], ids) if rich else None
     topics = tuple(texts) if details is None else tuple(each.topic for each in details)
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     chosen = np.zeros(len(time), np.bool_)
     if details is not None:
         chooses = [d.reach is not None or d.reach_area is not None or d.addressing is not None for d in details]
-        chosen = np.array(chooses, np.bool_)[codes]
-    return Happened(time, lat, lon, topics, codes, chosen, details)
+        chosen = np.array(chooses, np.bool_)[code]
+    return Happened(time, lat, lon, topics, code, chosen, details)
+
+
+def _numbered(details: list[Detail], ids: Any | None) -> list[Detail]:
+    """With publishers by their numbers; who is no client of the group is of no interest."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    publishers = [detail.publisher for detail in details]
+    if ids is None or not any(publishers):
+        return details
+    numbers = pc.index_in(pa.array(publishers, pa.string()), value_set=ids.cast(pa.string())).to_pylist()
+    named = [None if number is None else str(number) for number in numbers]
+    return [msgspec.structs.replace(detail, publisher=name) for detail, name in zip(details, named, strict=True)]

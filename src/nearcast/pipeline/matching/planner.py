@@ -60,6 +60,10 @@ class MatchPlan:
     reason: str
     blocks: Blocks | None = None
     reach: Reach | None = None
+    carriers: int = 1
+    """So many tasks find out where everybody is at the beginning of each slice."""
+    onwards: bool = False
+    """Whether all later slices get every change that is no report, because these are few; else the last ones are found first."""
 
     @property
     def groups(self) -> int:
@@ -106,7 +110,9 @@ def plan_match(events: DataFrame, changes: Changes, settings: MatchSettings | No
     slices = Slices(known.first, known.last, settings.slices or _slices(known, settings))
     if strategy is Strategy.SLICES:
         parts = 1 if slices.count >= settings.parallelism else math.ceil(settings.parallelism / slices.count)
-        return MatchPlan(strategy, known, slices, parts, reason)
+        carriers = math.ceil(slices.count * known.clients / settings.group_rows)
+        few = slices.count * (known.state - min(known.reports, known.clients)) <= settings.group_rows
+        return MatchPlan(strategy, known, slices, parts, reason, carriers=max(1, carriers), onwards=few)
     blocks, reach = plan_blocks(events, changes, known, settings)
     nowhere = 1 if known.placeless else 0
     return MatchPlan(strategy, known, slices, blocks.count + nowhere, reason, blocks, reach)

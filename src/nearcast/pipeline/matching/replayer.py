@@ -19,7 +19,7 @@ from nearcast.model.area import Area, Circle
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import TimeFrame
 from nearcast.mqtt.areas import area_in
-from nearcast.pipeline.matching.changes import CONTEXT, ENDED, REPORT, SUBSCRIPTION
+from nearcast.pipeline.matching.changes import ACCEPTING, CONTEXT, ENDED, REPORT, SUBSCRIPTION
 from nearcast.pipeline.matching.happened import Happened, values_in
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class HeldDetail(msgspec.Struct, frozen=True):
     condition: str | None = None
     frame_since: int | None = None
     frame_until: int | None = None
+    no_local: bool | None = None
 
     def held(self) -> Subscription | None:
         if self.topic_filter is None:
@@ -50,6 +51,7 @@ class HeldDetail(msgspec.Struct, frozen=True):
             area if self.area is None else area_in(self.area),
             TimeFrame(self.frame_since, self.frame_until),
             self.subscription,
+            no_local=self.no_local is True,
         )
 
 
@@ -78,6 +80,11 @@ class Changed:
             self.time[rows], self.kind[rows], self.client[rows], self.lat[rows], self.lon[rows], self.detail[rows],
             self.texts,
         )  # fmt: skip
+
+
+def nothing_changed() -> Changed:
+    numbers, floats = np.zeros(0, np.int32), np.zeros(0)
+    return Changed(np.zeros(0, np.int64), np.zeros(0, np.int8), numbers, floats, floats, numbers, [])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,9 +116,13 @@ class Replayer:
         order = np.argsort(details, kind="stable")
         bounds = np.flatnonzero(np.diff(details[order], prepend=-2, append=-2))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            subscription = self._subscription(changes.texts[details[order[first]]])[1]
-            if subscription is not None:
-                self._matcher.subscribe_many(changes.client[held[order[first:last]]], subscription)
+            name, subscription = self._subscription(changes.texts[details[order[first]]])
+            clients = changes.client[held[order[first:last]]]
+            if name == ACCEPTING:
+                for client in clients.tolist():
+                    self._matcher.accept_addressed(self._names[client], subscription is not None)
+            elif subscription is not None:
+                self._matcher.subscribe_many(clients, subscription)
         for row in rows[changes.kind[rows] == CONTEXT].tolist():
             self._apply(changes, row)
 
@@ -119,7 +130,7 @@ class Replayer:
         """Walk through both; neither comes before what was loaded."""
         counted = np.searchsorted(changes.time, events.time, side="right")  # of each event: the changes before it
         moves_made = (changes.kind == REPORT) & ~np.isnan(changes.lat)
-        moves = changes.part(moves_made)
+        moves = changes if moves_made.all() else changes.part(moves_made)
         rank = np.concatenate(([0], np.cumsum(moves_made)))
         before = rank[counted]
         made = at = 0
@@ -174,7 +185,9 @@ class Replayer:
             self._context(client, msgspec.json.decode(changes.texts[changes.detail[row]], type=ContextDetail))
         else:
             name, subscription = self._subscription(changes.texts[changes.detail[row]])
-            if subscription is not None:
+            if name == ACCEPTING:
+                self._matcher.accept_addressed(client, subscription is not None)
+            elif subscription is not None:
                 self._matcher.subscribe(client, subscription)
             else:
                 with suppress(UnknownName):  # it was never held, or went with its client

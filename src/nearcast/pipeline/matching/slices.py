@@ -6,11 +6,17 @@ over what is left; no window ever runs over all reports.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from nearcast.matching.grid import Int64s
 
 BEFORE: Final = -1
 """The slice of all that was before the first event."""
@@ -38,10 +44,20 @@ class Slices:
         inside = F.floor((time - self.first) / F.lit(self.length)).cast("int")
         return F.when(time <= self.first, F.lit(BEFORE)).otherwise(inside)
 
-    def of_events(self, time: Column) -> Column:
-        from pyspark.sql import functions as F
+    def numbers(self, time: Int64s) -> Int64s:
+        """The same for an array of instants."""
+        return np.where(time <= self.first, BEFORE, (time - self.first) // self.length)
 
-        return F.floor((time - self.first) / F.lit(self.length)).cast("int")
+    def cut_sorted(self, time: Int64s) -> Iterator[tuple[int, int, int]]:
+        """The slices of instants that are in order, each with where it begins and ends."""
+        if not len(time):
+            return
+        first, last = self.numbers(time[[0, -1]]).tolist()
+        # A change at the instant of the first event is before the first slice; any other slice begins with its first instant.
+        starts = [self.first + 1 + max(0, number * self.length - 1) for number in range(first + 1, last + 1)]
+        for number, (begin, end) in enumerate(pairwise([0, *np.searchsorted(time, starts).tolist(), len(time)]), first):
+            if begin < end:
+                yield number, begin, end
 
 
 def cut(frame: DataFrame, slices: Slices) -> DataFrame:

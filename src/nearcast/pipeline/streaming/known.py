@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nearcast.matching.growing import grown
 from nearcast.pipeline.matching.changes import REPORT, SUBSCRIPTION
 from nearcast.pipeline.matching.happened import happened
 from nearcast.pipeline.matching.replayer import Changed, Found, Replayer, last_rows
@@ -26,10 +27,12 @@ class LastingReplayer(Replayer):
         self._numbers: dict[Any, int] = {}
         self.ids: pa.Array | None = None
         """The id of each number; none before anybody is known."""
+        self._heard = np.empty((0, 2), np.int64)
+        """Instant and offset of the last report of each client, or of the end of its last session."""
 
     def numbers(self, clients: pa.ChunkedArray) -> Int32s:
         """Of clients that may be new."""
-        coded = clients.combine_chunks().dictionary_encode()
+        coded = _coded(clients)
         names, known = coded.dictionary.to_pylist(), self._numbers
         new = [name for name in names if name not in known]
         if new:
@@ -45,23 +48,28 @@ class LastingReplayer(Replayer):
         return found
 
     def in_order(self, changes: pa.Table) -> Changed:
-        """The changes in the order in which they count."""
-        details = changes.column("detail").combine_chunks().dictionary_encode()
-        changed = Changed(
-            changes.column("time").to_numpy(),
-            changes.column("kind").to_numpy(),
-            self.numbers(changes.column("client")),
-            changes.column("lat").to_numpy(),
-            changes.column("lon").to_numpy(),
-            pc.fill_null(details.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False),
-            details.dictionary.to_pylist(),
-        )
-        return changed.part(np.lexsort((changed.kind, changes.column("offset").to_numpy(), changed.time)))
+        """The changes in the order in which they count; without late reports, if newer ones are known."""
+        changed = _changed(changes, self.numbers(changes.column("client")))
+        offset, order = changes.column("offset").to_numpy(), _order(changes)
+        self._heard = grown(self._heard, len(self._names), np.iinfo(np.int64).min)
+        instant_before, offset_before = self._heard[changed.client].T
+        stale = (changed.time < instant_before) | ((changed.time == instant_before) & (offset < offset_before))
+        order = order[~(stale & (changed.kind == REPORT))[order]]
+        ends = order[changed.kind[order] <= REPORT]
+        self._heard[changed.client[ends]] = np.stack(
+            [changed.time[ends], offset[ends]], 1
+        )  # of several, the last stays
+        return changed.part(order)
 
     def answers(self, changes: pa.Table, events: pa.Table, *, rich: bool) -> Iterator[Found]:
         """Walk through both, and to the end of the changes; events are in the order of their time."""
+        new = self.ids is None
         changed = self.in_order(changes)
         time = events.column("time").to_numpy()
+        if new:  # at once what else would be taken one by one: perhaps a whole city subscribes
+            known = int(np.searchsorted(changed.time, time[0], side="right")) if len(time) else len(changed)
+            self.load(changed.part(slice(0, known)))
+            changed = changed.part(slice(known, None))
         seen = 0
         if len(time):
             asked = happened(
@@ -70,10 +78,15 @@ class LastingReplayer(Replayer):
                 events.column("lon").to_numpy(),
                 events.column("detail").combine_chunks(),
                 rich=rich,
+                ids=self.ids,
             )
             yield from self.run(changed, asked)
             seen = int(np.searchsorted(changed.time, time[-1], side="right"))
         self._advance(changed.part(slice(seen, None)))
+
+    def advance(self, changes: pa.Table) -> None:
+        """To the end of changes among which there is no event."""
+        self._advance(self.in_order(changes))
 
     def _advance(self, changes: Changed) -> None:
         moves = (changes.kind == REPORT) & ~np.isnan(changes.lat)
@@ -86,14 +99,33 @@ class LastingReplayer(Replayer):
             made = stop + 1
 
 
+def _changed(changes: pa.Table, client: Int32s) -> Changed:
+    """As they are in the table, with clients by these numbers."""
+    details = _coded(changes.column("detail"))
+    return Changed(
+        changes.column("time").to_numpy(),
+        changes.column("kind").to_numpy(),
+        client,
+        changes.column("lat").to_numpy(),
+        changes.column("lon").to_numpy(),
+        pc.fill_null(details.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False),
+        details.dictionary.to_pylist(),
+    )
+
+
+def _order(changes: pa.Table) -> Any:
+    """In which they count."""
+    return np.lexsort(tuple(changes.column(name).to_numpy() for name in ("kind", "offset", "time")))
+
+
+def _coded(column: pa.ChunkedArray) -> Any:
+    return column.combine_chunks().dictionary_encode()
+
+
 def compacted(changes: pa.Table, oldest: int) -> pa.Table:
     """One row for each key: its last; nothing of clients of whom nothing was heard since ``oldest``, nor of what has ended."""
-    scratch = LastingReplayer()
-    order = np.lexsort(
-        (changes.column("kind").to_numpy(), changes.column("offset").to_numpy(), changes.column("time").to_numpy())
-    )
-    changes = changes.take(pa.array(order))
-    changed = scratch.in_order(changes)
+    changes = changes.take(pa.array(_order(changes)))
+    changed = _changed(changes, _coded(changes.column("client")).indices.to_numpy().astype(np.int32, copy=False))
     heard = np.full(len(changes), oldest - 1)  # there are not more clients than rows
     np.maximum.at(heard, changed.client, changed.time)
     ended = np.array([_is_end(text) for text in changed.texts] + [False])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nearcast.model.time import MICROSECONDS
 from nearcast.pipeline.matching.changes import (
@@ -14,11 +14,12 @@ from nearcast.pipeline.matching.changes import (
     is_rich,
     type_of,
     union,
+    with_needed,
 )
 from nearcast.pipeline.streaming.settings import StreamSettings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def match_stream(
@@ -42,19 +43,24 @@ def match_stream(
     silent wait for the next row, whatever it is.
     """
     from nearcast.pipeline.streaming.operator import StreamMatching
+    from nearcast.pipeline.streaming.packing import Packing, unpacked
 
     chosen = settings or StreamSettings()
+    events = with_needed(events, subscriptions)
     rows = stream_rows(events, reports, subscriptions, contexts, clients, clock=clock, parts=chosen.parts)
     client, event = type_of(rows, "client"), type_of(rows, "event")
     matching = StreamMatching(
         rich=is_rich(events),
+        parts=chosen.parts,
         delay=round(chosen.delay * MICROSECONDS),
         forget_after=None if chosen.forget_after is None else round(chosen.forget_after * MICROSECONDS),
         client=_arrow_type(client),
         event=_arrow_type(event),
     )
     answers = f"event {event}, time timestamp, receivers array<{client}>, late boolean"
-    return rows.groupBy("part").transformWithStateInPandas(matching, answers, "append", "none")
+    packed = rows.mapInArrow(Packing(part_keys(events.sparkSession, chosen.parts)), "part int, rows binary")
+    found = packed.groupBy("part").transformWithStateInPandas(matching, "answers binary", "append", "none")
+    return found.mapInArrow(unpacked, answers)
 
 
 def stream_rows(
@@ -67,10 +73,11 @@ def stream_rows(
     clock: DataFrame | None = None,
     parts: int = 1,
 ) -> DataFrame:
-    """All that happens, in one form, for each ``part``: events go to one of them, whatever else there is to all."""
+    """All that happens, in one form; ``deal`` is the part that an event goes to, and null for whatever else there is."""
     from pyspark.sql import functions as F
 
     from nearcast.pipeline.streaming.operator import CLOCK
+    from nearcast.pipeline.streaming.packing import DEAL
 
     changes = changes_of(reports, subscriptions, contexts, clients)
     types = {"client": type_of(changes.reports, "client"), "event": type_of(events, "event")}
@@ -78,14 +85,35 @@ def stream_rows(
     if clock is not None:
         known.append(clock.select(F.unix_micros("time").alias("time"), F.lit(CLOCK).cast("tinyint").alias("kind")))
     happened = event_rows(events).withColumn("kind", F.lit(EVENT).cast("tinyint"))
-    everywhere = F.explode(F.sequence(F.lit(0), F.lit(parts - 1)))
+    everywhere = F.lit(None).cast("int")
     dealt = F.pmod(F.hash("event"), F.lit(parts)).cast("int")
-    rows = [_without_nulls(frame, types).withColumn("part", everywhere) for frame in known]
-    return union([*rows, _without_nulls(happened, types).withColumn("part", dealt)])
+    rows = [_without_nulls(frame, types).withColumn(DEAL, everywhere) for frame in known]
+    return union([*rows, _without_nulls(happened, types).withColumn(DEAL, dealt)])
+
+
+_PLACES: Final = 25_200
+"""The least number that all up to 10, and 200, divide."""
+
+
+def part_keys(spark: SparkSession, parts: int) -> tuple[int, ...]:
+    """A key for each part.  Spark deals keys to tasks by their hash, and would give 0 and 1 to the same one of two.
+
+    These go to different tasks, if there are enough and their number divides ``_PLACES``.  They do not depend on that
+    number, which a checkpoint keeps but a session may change: under other keys nothing would be found of the state.
+    """
+    from pyspark.sql import functions as F
+
+    place = F.pmod(F.hash(F.col("id").cast("int")), F.lit(_PLACES))
+    # Each place comes up once in so many numbers, as chance will have it: in thirty times as many surely.
+    found = spark.range(30 * _PLACES).select(F.col("id"), place.alias("place")).where(F.col("place") < parts).collect()
+    keys: dict[int, int] = {}
+    for row in sorted(found):
+        keys.setdefault(row.place, row.id)
+    return tuple(keys[place] for place in range(parts))
 
 
 def _without_nulls(frame: DataFrame, types: dict[str, str]) -> DataFrame:
-    """All columns of any row.  Where pandas would make another type of a column for the sake of a null, something else stands."""
+    """All columns of any row; where ids and offsets are null, something stands that can be compared."""
     from pyspark.sql import functions as F
 
     forms = {"offset": "bigint", "lat": "double", "lon": "double", "detail": "string", **types}

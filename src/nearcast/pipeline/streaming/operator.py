@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from nearcast.pipeline.matching.changes import EVENT
-from nearcast.pipeline.streaming.state import PartState, Store
+from nearcast.pipeline.streaming.packing import blob_of, table_in
+from nearcast.pipeline.streaming.state import PartState, keep, stored
+from nearcast.pipeline.streaming.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -23,9 +25,12 @@ CLOCK: Final = EVENT + 1
 class StreamMatching(StatefulProcessor):
     """The rows of a batch for one part, and its state."""
 
-    def __init__(self, *, rich: bool, delay: int, forget_after: int | None, client: str, event: str) -> None:
+    def __init__(
+        self, *, rich: bool, parts: int, delay: int, forget_after: int | None, client: str, event: str
+    ) -> None:
         """``rich``: ``detail`` of events is JSON, not just a topic; ``client``, ``event``: Arrow types of their ids."""
         self._rich: Final = rich
+        self._parts: Final = parts
         self._delay: Final = delay
         self._forget_after: Final = forget_after
         self._client: Final = client
@@ -33,15 +38,14 @@ class StreamMatching(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._store = Store(handle)
-        # Spark joins the frames that come out, also empty ones, in a way that pandas will give up.
-        warnings.filterwarnings("ignore", "The behavior of DataFrame concatenation", FutureWarning)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803, ARG002 - Spark's names
         schema = self._schema()
-        part = PartState.of(self._store, schema)
-        come = [pa.Table.from_pandas(frame, schema, preserve_index=False) for frame in rows]
+        part = stored(self._store, schema, self._parts)
+        come = [table_in(blob, schema) for frame in rows for blob in frame["rows"]]
         yield from self._answers(part, pa.concat_tables([part.waiting, *come]))
         part.save(self._store, self._forget_after)
+        keep(part)
 
     def close(self) -> None:
         """Nothing is held that Spark does not know of."""
@@ -54,20 +58,16 @@ class StreamMatching(StatefulProcessor):
         due = time < part.watermark
         part.waiting = rows.filter(pa.array(~due & (kind != CLOCK)))
         events = rows.filter(pa.array(due & (kind == EVENT))).sort_by("time")
-        ids, instants = events.column("event").to_numpy(), events.column("time").to_numpy()
-        shown = pd.to_datetime(instants, unit="us", utc=True)
         for found in part.walk(rows.filter(pa.array(due & (kind < EVENT))), events, before, rich=self._rich):
-            some = slice(found.first, found.first + len(found.offsets) - 1)
-            receivers = pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), part.named(found.clients))
-            yield pd.DataFrame(
-                {
-                    "event": ids[some],
-                    "time": shown[some],
-                    # As Arrow, or each of millions of receivers would become a Python object on the way.
-                    "receivers": pd.arrays.ArrowExtensionArray(receivers),
-                    "late": instants[some] < before,
-                }
-            )
+            some = events.slice(found.first, len(found.offsets) - 1)
+            time = some.column("time")
+            answers = {
+                "event": some.column("event"),
+                "time": time.cast(pa.timestamp("us", tz="UTC")),
+                "receivers": pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), part.named(found.clients)),
+                "late": pc.less(time, before),
+            }
+            yield pd.DataFrame({"answers": [blob_of(pa.table(answers))]})
 
     def _schema(self) -> pa.Schema:
         columns = {

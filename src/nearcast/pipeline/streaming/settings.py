@@ -11,9 +11,10 @@ from nearcast.errors import InvalidSettings
 class StreamSettings:
     """Seconds are those of the records, not of the machine."""
 
-    delay: float = 0.0
+    delay: float = 0.1
     """So much later than the newest row may another one come and still count where it belongs: the *watermark* is the newest
-    instant less this.  An event is answered as soon as the watermark has passed it."""
+    instant less this.  An event is answered as soon as the watermark has passed it.  Streams of a live broker are read one after the
+    other, so that some are ahead of others by some hundredths of a second."""
 
     parts: int = 2
     """The state is kept so many times, and each event goes to one of them: as many as there are cores for the match.  Dealing

@@ -1,44 +1,45 @@
 """The state of one part of a stream: what is known at the watermark, and the rows that are waiting for it.
 
 It is stored as Arrow: a *base*, in which every key has one row, and the changes *since*, to which each batch only adds.  A
-worker keeps the matcher that it made of that, with the version of the state that it stands for: the next batch of the part
-mostly comes to the same worker, and then nothing has to be loaded.
+worker keeps the matcher that it made of that.  Spark gives the next batch of a part to any worker that is free: one that
+had the part before has to read only what others have added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import pyarrow as pa
 
+from nearcast.errors import InvalidSettings
+from nearcast.pipeline.matching.changes import REPORT
 from nearcast.pipeline.matching.replayer import Found
 from nearcast.pipeline.streaming.known import LastingReplayer, compacted
+from nearcast.pipeline.streaming.store import Head, Store
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import ListState, StatefulProcessorHandle, ValueState
-
     from nearcast.matching.grid import Int32s
 
 NEVER: Final = -(2**62)
-LEAST_COMPACTED: Final = 100_000
+LEAST_COMPACTED: Final = 500_000
 """Rows that may come after the base, whatever its size, before it is written anew."""
 
-MOST_KEPT: Final = 4
-"""A worker serves few parts, and those that another worker went on with are of no use any more."""
+MOST_KEPT: Final = 8
+"""A worker serves few parts, but nobody tells it which bases were written anew by others."""
+
+BASE: Final = "base"
+WAITING: Final = "waiting"
 
 
-class Store:
-    """What Spark keeps of a part between batches; only what has changed is written."""
+def _since(number: int) -> str:
+    return f"since {number}"
 
-    def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self.head: Final[ValueState] = handle.getValueState("head", "version string, watermark bigint")
-        """The version is new with every batch: what a failed attempt has left in a worker is not taken for the state."""
-        self.base: Final[ValueState] = handle.getValueState("base", "rows binary")
-        self.since: Final[ListState] = handle.getListState("since", "rows binary")
-        self.waiting: Final[ValueState] = handle.getValueState("waiting", "rows binary")
+
+def _new_name() -> str:
+    return uuid4().hex
 
 
 @dataclass(slots=True)
@@ -46,94 +47,116 @@ class PartState:
     """Rows have the columns of ``schema``; those of changes leave ``event`` empty."""
 
     schema: pa.Schema
-    waiting: pa.Table
+    parts: int
     watermark: int = NEVER
+    base_name: str = field(default_factory=_new_name)
+    waiting: pa.Table = field(init=False)
     base: pa.Table = field(init=False)
     since: list[pa.Table] = field(default_factory=list)
-    _unsaved: int | None = 0
-    """So many of the last tables of ``since`` were not stored yet; ``None``: nor was the base."""
+    names: list[str] = field(default_factory=list)
+    """Of the tables of ``since`` that are stored."""
+    _version: str = ""
+    _base_is_new: bool = False
+    _outdated: int = 0
+    """So many tables are stored that followed a base that was since written anew."""
+    _waiting_is_stored: bool = False
     _replayer: LastingReplayer = field(default_factory=LastingReplayer)
 
     def __post_init__(self) -> None:
-        self.base = self.schema.empty_table()
+        self.waiting = self.base = self.schema.empty_table()
 
-    @classmethod
-    def of(cls, store: Store, schema: pa.Schema) -> PartState:
-        """What this worker has, if it is that; else as it was stored."""
-        head = store.head.get()
-        if head is None:
-            return cls(schema, schema.empty_table())
-        version, watermark = head
-        if (kept := _KEPT.pop(version, None)) is not None:
-            return kept
-        part = cls(schema, _table_in(store.waiting.get(), schema), watermark)
-        part._load(_table_in(store.base.get(), schema), [_table_in(each, schema) for each in store.since.get()])
-        return part
+    def bring_up_to(self, head: Head, store: Store) -> None:
+        """As it is stored: read what others have added, or all if this one is new."""
+        if self._version == head.version:
+            return
+        new = not self._version
+        if new:
+            self.base = store.table(BASE, self.schema)
+        added = [store.table(_since(number), self.schema) for number in range(len(self.names), len(head.since))]
+        self.since += added
+        self.waiting = store.table(WAITING, self.schema)
+        self.names, self._waiting_is_stored = head.since, self.waiting.num_rows > 0
+        self.watermark, self._version = head.watermark, head.version
+        if new:
+            self._load()
+        for changes in () if new else added:
+            self._replayer.advance(changes)
 
     def save(self, store: Store, forget_after: int | None) -> None:
-        """After a batch; the part is kept under the version that it gets."""
+        """After a batch; only what has changed is written."""
         if sum(each.num_rows for each in self.since) > max(self.base.num_rows, LEAST_COMPACTED):
-            self._write_anew(self.schema.empty_table(), forget_after)
-        if self._unsaved is None:
-            store.since.clear()
-            store.base.update((_bytes_of(self.base),))
-            self._unsaved = len(self.since)
-        for changes in self.since[len(self.since) - self._unsaved :]:
-            store.since.appendValue((_bytes_of(changes),))
-        self._unsaved = 0
-        store.waiting.update((_bytes_of(self.waiting),))
-        version = uuid4().hex
-        store.head.update((version, self.watermark))
-        while len(_KEPT) >= MOST_KEPT:
-            del _KEPT[next(iter(_KEPT))]
-        _KEPT[version] = self
+            self._write_anew(forget_after)
+        if self._base_is_new:
+            store.put(BASE, self.base)
+            for number in range(len(self.since), self._outdated):
+                store.remove(_since(number))
+            self._base_is_new, self._outdated = False, 0
+        for number in range(len(self.names), len(self.since)):
+            store.put(_since(number), self.since[number])
+            self.names = [*self.names, _new_name()]
+        if self.waiting.num_rows or self._waiting_is_stored:
+            store.put(WAITING, self.waiting)
+            self._waiting_is_stored = self.waiting.num_rows > 0
+        self._version = _new_name()
+        store.put_head(Head(self._version, self.base_name, self.names, self.watermark, self.parts))
 
     def walk(self, changes: pa.Table, events: pa.Table, before: int, *, rich: bool) -> Iterator[Found]:
         """What is due: ``before`` is the watermark that there was, events are in the order of their time."""
-        late = changes.column("time").to_numpy() < before
+        # Late reports count at once, or not at all; what else is late may change what came of something later.
+        late = (changes.column("time").to_numpy() < before) & (changes.column("kind").to_numpy() != REPORT)
         if late.any():
-            self._write_anew(changes.filter(pa.array(late)), None)
+            rows = [self.base, *self.since, changes.filter(pa.array(late))]
+            self._begin_anew(compacted(pa.concat_tables(rows), NEVER))
+            self._load()
             changes = changes.filter(pa.array(~late))
         yield from self._replayer.answers(changes, events, rich=rich)
         if changes.num_rows:
             self.since.append(changes)
-            self._unsaved = None if self._unsaved is None else self._unsaved + 1
 
     def named(self, clients: Int32s) -> pa.Array:
         """The ids of clients that were found."""
         ids = self._replayer.ids
         return pa.nulls(0, self.schema.field("client").type) if ids is None else ids.take(pa.array(clients))
 
-    def _write_anew(self, late: pa.Table, forget_after: int | None) -> None:
-        """One row for each key, with late ones in their places."""
+    def _write_anew(self, forget_after: int | None) -> None:
+        """One row for each key."""
         oldest = NEVER if forget_after is None else self.watermark - forget_after
-        self._load(compacted(pa.concat_tables([self.base, *self.since, late]), oldest), [])
-        self._unsaved = None
+        self._begin_anew(compacted(pa.concat_tables([self.base, *self.since]), oldest))
+        if forget_after is not None:
+            self._load()
 
-    def _load(self, base: pa.Table, since: list[pa.Table]) -> None:
-        self.base, self.since, self._replayer = base, since, LastingReplayer()
-        self._replayer.load(self._replayer.in_order(pa.concat_tables([base, *since])))
+    def _begin_anew(self, base: pa.Table) -> None:
+        self._outdated = max(self._outdated, len(self.names))
+        self.base, self.since, self.names = base, [], []
+        self.base_name, self._base_is_new = _new_name(), True
+
+    def _load(self) -> None:
+        self._replayer = LastingReplayer()
+        self._replayer.load(self._replayer.in_order(pa.concat_tables([self.base, *self.since])))
 
 
 _KEPT: Final[dict[str, PartState]] = {}
-"""What this worker has loaded, by the version of the state."""
+"""What this worker has loaded, by the name of its base."""
 
 
-def _table_in(stored: tuple[Any] | None, schema: pa.Schema) -> pa.Table:
-    if stored is None or not stored[0]:
-        return schema.empty_table()
-    with pa.ipc.open_stream(stored[0]) as stream:
-        return stream.read_all().cast(schema)
+def stored(store: Store, schema: pa.Schema, parts: int) -> PartState:
+    """The part as it is stored; whoever takes it keeps it again when all is well."""
+    head = store.head()
+    if head is None:
+        return PartState(schema, parts)
+    if head.parts != parts:
+        raise InvalidSettings(
+            f"the checkpoint of this stream is of {head.parts} parts, not {parts}: "
+            f"go on with parts = {head.parts}, or begin with another checkpoint"
+        )
+    kept = _KEPT.pop(head.base, None)
+    if kept is None or kept.names != head.since[: len(kept.names)]:
+        kept = PartState(schema, parts, base_name=head.base)
+    kept.bring_up_to(head, store)
+    return kept
 
 
-def _bytes_of(table: pa.Table) -> bytes:
-    if not table.num_rows:
-        return b""
-    # Subscriptions repeat: each distinct text is stored once.
-    place = table.column_names.index("detail")
-    table = table.set_column(place, "detail", table.column("detail").combine_chunks().dictionary_encode())
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
+def keep(part: PartState) -> None:
+    while len(_KEPT) >= MOST_KEPT:
+        del _KEPT[next(iter(_KEPT))]
+    _KEPT[part.base_name] = part

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.cli.pipeline.output import replaceable
 
 
 @job
@@ -32,10 +33,11 @@ def campaign(
 
     runs = combined(scenarios, dict(_values(text) for text in vary or []), range(1, seeds + 1))
     folder = out or run.warehouse / "campaign"
-    spread_out(run.spark, runs, run_scenario).write.mode("overwrite").parquet(str(folder / "runs"))
-    results = run.spark.read.parquet(str(folder / "runs"))
-    summary(results).write.mode("overwrite").parquet(str(folder / "summary"))
-    over_seeds = [row.asDict() for row in run.spark.read.parquet(str(folder / "summary")).collect()]
+    of_runs, of_summary = (replaceable(folder / name) for name in ("runs", "summary"))
+    spread_out(run.spark, runs, run_scenario).write.mode("overwrite").parquet(of_runs)
+    results = run.spark.read.parquet(of_runs)
+    summary(results).write.mode("overwrite").parquet(of_summary)
+    over_seeds = [row.asDict() for row in run.spark.read.parquet(of_summary).collect()]
     failures = [
         row.asDict()
         for row in results.where("failure is not null").select("scenario", "changes", "seed", "failure").collect()

@@ -16,7 +16,10 @@ def ingest(
     files: Annotated[list[Path], typer.Argument(help="Files of one format.")],
     source_format: Annotated[
         str | None,
-        typer.Option("--format", help="csv, gpx, moving-features, gtfs-realtime, tweets (default: as the names end)."),
+        typer.Option(
+            "--format",
+            help="csv, gpx, moving-features, moving-features-csv, gtfs-realtime, tweets (default: as the names end).",
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,

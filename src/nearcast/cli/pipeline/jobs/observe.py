@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.cli.pipeline.output import replaceable
 
 
 @job
@@ -33,8 +34,9 @@ def observe(
     folder = out or run.warehouse / "observed"
     rows: dict[str, int] = {}
     for name, frame in observations(tables, stretch, how).items():
-        frame.write.mode("overwrite").parquet(str(folder / name))
-        rows[name] = run.spark.read.parquet(str(folder / name)).count()
+        written = replaceable(folder / name)
+        frame.write.mode("overwrite").parquet(written)
+        rows[name] = run.spark.read.parquet(written).count()
     points: list[dict[str, Any]] = [
         row.asDict()
         for row in run.spark.read.parquet(str(folder / "points")).orderBy("clients", ascending=False).collect()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.cli.pipeline.output import replaceable
 
 
 @job
@@ -41,8 +42,9 @@ def past(
         check_lake(run.lake)
         archive = Archive.of(read_lake(run.spark, run.lake).__getitem__)
     folder = out or run.warehouse / "answers"
-    answered(read_questions(run.spark, questions), archive).write.mode("overwrite").parquet(str(folder))
-    answers = run.spark.read.parquet(str(folder))
+    written = replaceable(folder)
+    answered(read_questions(run.spark, questions), archive).write.mode("overwrite").parquet(written)
+    answers = run.spark.read.parquet(written)
     if broker is not None:
         register(run.spark)
         rows = notifications(answers).where("offset is not null")

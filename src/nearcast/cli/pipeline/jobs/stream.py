@@ -1,57 +1,69 @@
 """``nearcast pipeline stream``: the same match on what a broker records from now on."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.cli.pipeline.journal import (
+    BrokerOption,
+    OnceOption,
+    SecondsOption,
+    follow,
+    journal_tables,
+    to_topics,
+    topic_tables,
+)
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_TABLES = ("events", "reports", "subscriptions", "contexts", "clients")
 
 
 @job
 def stream(
     run: Run,
-    broker: Annotated[
-        str | None, typer.Option(metavar="URL", help="HTTP address of the broker; without it, the lake alone is read.")
+    broker: BrokerOption = None,
+    once: OnceOption = False,
+    seconds: SecondsOption = None,
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="Seconds by which rows may come after newer ones (default: 0 of a lake alone, otherwise 1)."
+        ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
-    seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="End after so many seconds (default: with Ctrl-C).")
-    ] = None,
-    delay: Annotated[float, typer.Option(min=0.0, help="Seconds by which rows may come after newer ones.")] = 0.0,
+    from_kafka: Annotated[
+        bool, typer.Option("--from-kafka", help="Read topics of Kafka, as `forward` fills them, not lake and broker.")
+    ] = False,
+    to_kafka: Annotated[
+        bool, typer.Option("--to-kafka", help="Send the receivers to a topic of Kafka, not to files.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the receivers there (default: WAREHOUSE/stream).")
     ] = None,
 ) -> Document:
-    """Match events as they are recorded; a stream that was stopped goes on where it was."""
-    from nearcast.pipeline.source import register
+    """Match events as they are recorded; a stream that was stopped goes on where it was.
+
+    Of a lake alone, the last events wait for what is recorded after them.
+    """
+    from nearcast.pipeline.clock import clock
     from nearcast.pipeline.streaming import StreamSettings, match_stream
-    from nearcast.pipeline.tables import check_lake
+    from nearcast.pipeline.tables.store import address
 
-    if broker is None:
-        check_lake(run.lake)
-    register(run.spark)
     folder = out or run.warehouse / "stream"
-
-    def table(name: str) -> "DataFrame":
-        reader = run.spark.readStream.format("nearcast").option("table", name).option("lake", str(run.lake))
-        return (reader if broker is None else reader.option("broker", broker)).load()
-
-    events = table("events").where("timing is null").drop("receivers")
-    others = (table(name) for name in ("reports", "subscriptions", "contexts", "clients"))
-    answers = match_stream(events, *others, settings=StreamSettings(delay=delay))
-    writer = answers.writeStream.format("parquet").option("path", str(folder / "rows"))
-    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
-    query = (writer.trigger(availableNow=True) if once else writer).start()
-    try:
-        query.awaitTermination(None if seconds is None or once else round(seconds))
-    except KeyboardInterrupt:
-        pass
-    finally:
-        query.stop()
-    counted = run.spark.read.parquet(str(folder / "rows")).selectExpr("count(*)", "coalesce(sum(size(receivers)), 0)")
-    events_so_far, receivers = counted.first() or (0, 0)
-    return {"out": str(folder / "rows"), "broker": broker, "events": events_so_far, "receivers": receivers}
+    live = broker is not None or from_kafka
+    tables = topic_tables(run, *_TABLES) if from_kafka else journal_tables(run, broker, *_TABLES)
+    # Tables are asked one after the other how far they go: rows of the last moments may miss a batch.
+    settings = StreamSettings(delay=delay if delay is not None else 1.0 if live else 0.0)
+    tables["events"] = tables["events"].where("timing is null").drop("receivers")
+    answers = match_stream(**tables, clock=clock(run.spark, running=live), settings=settings)
+    checkpoint = folder / "checkpoint"
+    if to_kafka:
+        follow(to_topics(run, {"receivers": answers}), checkpoint, once=once, seconds=seconds)
+        return {"topic": f"{run.settings.kafka.prefix}receivers", "broker": broker}
+    rows = address(folder / "rows")
+    follow(answers.writeStream.format("parquet").option("path", rows), checkpoint, once=once, seconds=seconds)
+    written = run.spark.read.schema(answers.schema).parquet(rows)
+    counted = written.selectExpr("count(*)", "coalesce(sum(size(receivers)), 0)", "count_if(late)").first()
+    assert counted is not None
+    names = ("events", "receivers", "late")
+    return {"out": str(folder / "rows"), "broker": broker, **dict(zip(names, counted, strict=True))}

@@ -1,0 +1,31 @@
+"""``nearcast pipeline forward``: a broker's journal goes to Kafka."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearcast.cli.pipeline.job import Document, Run, job
+from nearcast.cli.pipeline.journal import BrokerOption, OnceOption, SecondsOption, follow, journal_tables, to_topics
+
+
+@job
+def forward(
+    run: Run,
+    broker: BrokerOption = None,
+    table: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A table of the journal; may be repeated (default: all).")
+    ] = None,
+    once: OnceOption = False,
+    seconds: SecondsOption = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Remember there how far it came (default: WAREHOUSE/forwarded).")
+    ] = None,
+) -> Document:
+    """Send what a broker records to Kafka, each row once: a topic for each table."""
+    from nearcast.pipeline.source.options import READABLE
+
+    run.settings.kafka.client()  # complains if there is none
+    tables = journal_tables(run, broker, *(table or READABLE))
+    follow(to_topics(run, tables), out or run.warehouse / "forwarded", once=once, seconds=seconds)
+    return {"broker": broker, "topics": [f"{run.settings.kafka.prefix}{name}" for name in tables]}

@@ -1,0 +1,54 @@
+"""Rows on their way to a stateful function of Spark, and its answers: blobs of Arrow.
+
+Spark hands rows to such a function one by one, as Python objects, and takes them back so.  Of a blob it knows nothing: it is
+one row, whatever is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+DEAL = "deal"
+"""Column of the number of the part that a row is for; null: for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Of each batch of rows a blob for each part, under its key."""
+
+    keys: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            deal, rest = rows.column(DEAL), rows.drop_columns([DEAL])
+            for number, key in enumerate(self.keys):
+                mine = rest.filter(pc.or_(pc.is_null(deal), pc.fill_null(pc.equal(deal, number), fill_value=False)))
+                if mine.num_rows:
+                    columns = [pa.array([key], pa.int32()), pa.array([blob_of(mine)], pa.binary())]
+                    yield pa.RecordBatch.from_arrays(columns, names=["part", "rows"])
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of blobs."""
+    for batch in batches:
+        for blob in batch.column(0):
+            with pa.ipc.open_stream(blob.as_buffer()) as stream:
+                yield from stream
+
+
+def blob_of(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def table_in(blob: bytes, schema: pa.Schema) -> pa.Table:
+    with pa.ipc.open_stream(blob) as stream:
+        return stream.read_all().select(schema.names).cast(schema)

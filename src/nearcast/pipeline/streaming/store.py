@@ -1,0 +1,60 @@
+"""What Spark keeps of a part of a stream between batches: blobs by their names, tables as Arrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from nearcast.pipeline.streaming.packing import blob_of, table_in
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+
+HEAD: Final = "head"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What is read with every batch.
+
+    All names are new whenever something is written: what a failed attempt has left in a worker is not taken for the state.
+    """
+
+    version: str
+    base: str
+    since: list[str]
+    watermark: int
+    parts: int
+    """Into so many is the stream dealt: were it another number, events would be answered by states that lack a past."""
+
+
+class Store:
+    """One map for all: every state that is declared costs some 20 ms with every batch, and so does every schema that is text."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        name = StructType([StructField("name", StringType(), nullable=False)])
+        blob = StructType([StructField("blob", BinaryType(), nullable=False)])
+        self._blobs: Final[MapState] = handle.getMapState("blobs", name, blob)
+
+    def head(self) -> Head | None:
+        found = self._blobs.getValue((HEAD,))
+        return None if found is None else msgspec.msgpack.decode(bytes(found[0]), type=Head)
+
+    def put_head(self, head: Head) -> None:
+        self._blobs.updateValue((HEAD,), (msgspec.msgpack.encode(head),))
+
+    def table(self, name: str, schema: pa.Schema) -> pa.Table:
+        """The table of that name; one without rows if there is none."""
+        found = self._blobs.getValue((name,))
+        return schema.empty_table() if found is None else table_in(found[0], schema)
+
+    def put(self, name: str, table: pa.Table) -> None:
+        # Subscriptions repeat: each distinct text is stored once.
+        place = table.column_names.index("detail")
+        table = table.set_column(place, "detail", table.column("detail").combine_chunks().dictionary_encode())
+        self._blobs.updateValue((name,), (blob_of(table),))
+
+    def remove(self, name: str) -> None:
+        self._blobs.removeKey((name,))
