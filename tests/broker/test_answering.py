@@ -16,9 +16,11 @@ from tests.broker.test_security import RULES
 
 from nearcast.broker import answering
 from nearcast.broker.answering import ANSWERED
+from nearcast.broker.planned import GATEWAYS
+from nearcast.broker.scheming import PLANS
 from nearcast.broker.server import Server
 from nearcast.errors import JournalFailed
-from nearcast.journal import DeliveryEntry, TransitionEntry
+from nearcast.journal import DeliveryEntry, Put, TransitionEntry
 from nearcast.journal.group import Then
 from nearcast.model.time import MICROSECONDS, to_text
 from nearcast.records.answers import ANSWERS
@@ -295,14 +297,80 @@ def test_a_plan_that_cannot_be_is_refused_with_all_that_come_with_it(tmp_path: P
             [{**good, "elsewhere": "RADIAL"}],
             [{**good, "regions": [PARK], "elsewhere": "NOSUCH"}],
             [{**good, "regions": [{**PARK, "name": str(number)} for number in range(257)]}],
+            [{**good, "regions": [{**PARK, "radius": 1.7e308}]}],
+            [{**good, "regions": [{**PARK, "radius": 3e7}]}],
+            [{**good, "scheme": "EGRID(private=true)", "regions": [PARK]}],
+            [{**good, "regions": [PARK], "elsewhere": "GRID(private=true)"}],
+            # Not on the whole world, which is this broker's ground.
+            [good, {"plan": "p2", "scheme": "EGRID(cells=hexagon)"}],
+            [good, {"plan": "p2", "scheme": "EGRID(cells=hexagon)", "regions": [PARK]}],
+            [good, {"plan": "p2", "scheme": "RADIAL", "regions": [PARK], "elsewhere": "EGRID(cells=hexagon)"}],
+            [{"plan": "p2", "scheme": "EGRID(cells=hexagon)", "regions": [PARK], "gateways": "on"}],
         ]
         for body in bad:
             answer = await client.post("/plans", json=body)
             assert answer.status_code == 400, answer.text
         assert server.broker.scheming.live.status().transitions == 0
+        assert server.broker.scheming.live.status().regions == ()
+        assert server.broker.plans.gateways == {}
         assert await carry_out(client, good) == {"carried out": 1}
 
     by_http(tmp_path, story)
+
+
+def test_gateways_that_are_off_make_room_for_others(tmp_path: Path) -> None:
+    def plan(name: str, first: int, count: int, gateways: str) -> dict[str, Any]:
+        regions = [{**PARK, "name": f"{number:03}"} for number in range(first, first + count)]
+        return {"plan": name, "gateways": gateways, "regions": regions}
+
+    async def story() -> None:
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as client:
+            gateways = server.broker.plans.gateways
+            assert await carry_out(client, plan("p1", 0, 200, "on"), plan("p2", 200, 56, "off")) == {"kept": 2}
+            assert await carry_out(client, plan("p3", 300, 50, "on")) == {"kept": 1}
+            assert len(gateways) == 256
+            assert [name for name, each in gateways.items() if not each.on] == [f"{each}" for each in range(250, 256)]
+            too_many = {**plan("p4", 400, 7, "on"), "scheme": "RADIAL"}
+            answer = await client.post("/plans", json=[too_many])
+            assert answer.status_code == 400
+            assert "257 regions are too many" in answer.json()["detail"]
+            assert server.broker.scheming.live.status().regions == (), "nor the other half of the plan"
+            kept = set(gateways)
+        async with serving(tmp_path, listen={"http_port": "any"}) as server:
+            assert set(server.broker.plans.gateways) == kept
+
+    run(story())
+
+
+def test_gateways_stay_as_they_are_when_there_are_too_many_regions_with_schemes(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        regions = [{**PARK, "name": str(number)} for number in range(256)]
+        assert await carry_out(client, {"plan": "p1", "scheme": "STE", "regions": regions}) == {"carried out": 1}
+        one_more = {"plan": "p2", "scheme": "STE", "regions": [PARK], "gateways": "on"}
+        assert (await client.post("/plans", json=[one_more])).status_code == 400
+        assert server.broker.plans.gateways == {}
+        assert await carry_out(client, {**one_more, "elsewhere": "RADIAL"}) == {"carried out": 1}
+        assert set(server.broker.plans.gateways) == {"park"}
+
+    by_http(tmp_path, story)
+
+
+def test_a_broker_starts_without_regions_and_gateways_that_it_cannot_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as client:
+            square = {**PARK, "name": "square"}
+            assert await carry_out(client, {"plan": "p1", "gateways": "on", "regions": [PARK, square]}) == {"kept": 1}
+            unreadable = [Put(PLANS, "regions", b"\xc1"), Put(GATEWAYS, "park", b"\xa1\xff")]
+            server.broker.journal.write(puts=unreadable)
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as client:
+            answer = (await client.get("/transitions")).json()
+            assert (answer["regions"], answer["gateways"]) == ([], {"square": True})
+        assert "regions cannot be read" in caplog.text
+        assert "gateways of region 'park' cannot be read" in caplog.text
+
+    run(story())
 
 
 def test_only_operators_hand_something_in(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from mqtt5 import (
 from tests.broker.in_memory import Client, InMemory
 from tests.broker.promises import DAY, MANY, answered, answers, numbers, publish, publishes, run, subscribe
 
-from nearcast.broker import promised
+from nearcast.broker import gathering, promised
 from nearcast.journal import EventEntry
 from nearcast.mqtt.stream import encode
 
@@ -236,6 +236,20 @@ def test_events_for_many_go_in_parts_and_keep_their_order(monkeypatch: pytest.Mo
         assert [reader.payloads() for reader in readers] == [numbers(0)] * 3
         await rig.quiet()
         assert not any(rig.broker.sessions.all[f"r{number}"].pending for number in range(3))
+
+    run(scenario)
+
+
+def test_all_that_a_publish_brings_counts_for_how_many_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(rig: InMemory) -> None:
+        writer = await rig.connect("writer")
+        monkeypatch.setattr(gathering, "MOST_BYTES", 1_000)
+        for more in ({"content_type": "x" * 600}, {"correlation_data": b"x" * 600}, {"topic": "x" * 600}):
+            writer.say(publish(0, **more))
+            assert rig.broker.gathering.statistics().waiting == 1
+            writer.say(publish(1, **more))
+            assert rig.broker.gathering.statistics().waiting == 0
+            await rig.quiet()
 
     run(scenario)
 

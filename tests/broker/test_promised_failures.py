@@ -16,6 +16,7 @@ from mqtt5 import (
     ConnectPacket,
     PubAckPacket,
     PubAckReasonCode,
+    PublishPacket,
 )
 from tests.broker.in_memory import Client, InMemory
 from tests.broker.promises import DAY, MANY, answered, answers, numbers, publish, publishes, run, subscribe
@@ -24,7 +25,7 @@ from tests.broker.talker import run as run_served
 
 from nearcast.broker.incoming import Incoming
 from nearcast.broker.session import Session
-from nearcast.errors import InvalidRecord
+from nearcast.errors import InvalidRecord, JournalFailed, NearcastError
 from nearcast.journal import EventEntry
 from nearcast.journal.store import Store
 from nearcast.mqtt.stream import V311, encode
@@ -144,7 +145,7 @@ def test_a_receiver_at_which_something_fails_keeps_nobody_else_from_anything(
             patched.setattr(Session, "deliver", fail)
             writer.say(publish(0, "b"), publish(1, "a"), publish(2, "b"))
             await rig.quiet()
-        assert answers(writer) == [*answered(0, 1), *answered(2, 1)]
+        assert answers(writer) == answered(0, 3), "all of them are on disk"
         assert whole.payloads() == [b"0", b"2"]
         assert "was not brought to its end" in caplog.text
 
@@ -219,6 +220,35 @@ def test_a_mistake_of_the_broker_is_told_to_who_published_and_keeps_none_of_the_
         assert dict(answers(writer)) == {1: 0, 2: int(PubAckReasonCode.IMPLEMENTATION_SPECIFIC_ERROR), 3: 0}
         assert reader.payloads() == [b"0", b"2"]
         assert "a mistake" in caplog.text
+
+    run(scenario)
+
+
+def test_an_answer_that_fails_keeps_none_of_the_others_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(rig: InMemory) -> None:
+        writer, other = await rig.connect("writer"), await rig.connect("other")
+        refuse = Incoming.refuse
+
+        def fail(incoming: Incoming, packet: PublishPacket, error: NearcastError) -> None:
+            if packet.packet_id == 1:
+                raise RuntimeError("a mistake")
+            refuse(incoming, packet, error)
+
+        def full(*_rest: Any, **_more: Any) -> int:
+            raise JournalFailed("the disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Incoming, "refuse", fail)
+            patched.setattr(rig.broker.journal, "write", full)
+            writer.say(publish(0), publish(1))
+            other.say(publish(2))
+            await rig.turn()
+        await rig.quiet()
+        assert [packet_id for packet_id, _ in answers(writer)] == [2]
+        assert [packet_id for packet_id, _ in answers(other)] == [3]
+        assert "was not refused" in caplog.text
 
     run(scenario)
 

@@ -126,7 +126,13 @@ def test_of_a_broker_the_last_event_is_answered_too(spark: SparkSession, tmp_pat
 
 def test_a_lake_without_events_is_no_mistake(spark: SparkSession, tmp_path: Path, capsys: Output) -> None:
     Lake(tmp_path / "lake").export({"reports": []})
-    assert document(capsys, "stream", "--seconds", "1", "--lake", str(tmp_path / "lake"))["events"] == 0
+    assert document(capsys, "stream", "--once", "--lake", str(tmp_path / "lake"))["events"] == 0
+
+
+def test_a_lake_alone_is_not_followed(tmp_path: Path, capsys: Output) -> None:
+    Lake(tmp_path / "lake").export({"reports": []})
+    assert main(["pipeline", "stream", "--seconds", "1", "--lake", str(tmp_path / "lake")]) == 1
+    assert "read it --once, or name its --broker URL" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

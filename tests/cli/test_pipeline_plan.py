@@ -42,6 +42,6 @@ def test_a_crowd_that_lingers_is_planned_for(
     shown = json.loads(capsys.readouterr().out)
     assert [each["scheme"] for each in shown["plans"]] == ["EGRID(factor=4)"]
     (order,) = shown["regions"]
-    assert (order["scheme"], order["elsewhere"]) == ("RADIAL", None)
+    assert (order["scheme"], order["elsewhere"]) == ("RADIAL", "EGRID(factor=4)"), "points that are no more are over"
     assert [(each["name"], each["lat"], each["lon"]) for each in order["regions"]] == [("point-1", 49.87001, 8.65)]
     assert not shown["handed_in"]

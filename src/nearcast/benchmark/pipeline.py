@@ -56,7 +56,7 @@ FULL: Final = Size(
     shares={
         "cell-join-haversine": (0.1, 1 / 12),
         "cell-join-prefilter": (0.1, 1 / 12),
-        "cell-join-pandas-udf": (0.02, 1 / 60),
+        "cell-join-pandas-udf": (0.1, 1 / 24),
         SEDONADB: (0.1, 1 / 12),
     },
     crowded_events=500_000,

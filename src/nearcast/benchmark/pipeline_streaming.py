@@ -36,6 +36,8 @@ class StreamOutcome:
     events: int
     """That happened in those seconds, and came out."""
     seconds: float
+    arrived: int
+    """That came out in those seconds, whenever they happened."""
     receivers: int
     p50: float
     """Seconds from the instant of an event until all of its batch are in the driver."""
@@ -46,7 +48,7 @@ class StreamOutcome:
 
     @property
     def events_per_second(self) -> float:
-        return self.events / self.seconds
+        return self.arrived / self.seconds
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -158,8 +160,10 @@ def _outcome(sink: _Sink, workload: StreamWorkload, first: float, last: float) -
     due = len(steps(workload.events_per_second, *(round(instant * MICROSECONDS) for instant in (first, last))))
     receivers = sum(each.receivers for each, _ in inside) / sum(len(each.instants) for each, _ in inside)
     p50, p95 = (float(np.percentile(age, share)) for share in (50, 95))
-    wrong = abs(due - len(age)) + sum(each.late for each, _ in inside)
-    return StreamOutcome(len(age), last - first, round(receivers * len(age)), p50, p95, len(inside), wrong)
+    distinct = len(np.unique(np.concatenate([each.instants[which] for each, which in inside])))  # no two at one instant
+    wrong = (due - distinct) + (len(age) - distinct) + sum(each.late for each, _ in inside)
+    arrived = sum(len(each.instants) for each in sink.arrivals if first <= each.at < last)
+    return StreamOutcome(len(age), last - first, arrived, round(receivers * len(age)), p50, p95, len(inside), wrong)
 
 
 def measured(spark: SparkSession, *, quick: bool, progress: Callable[[str], None]) -> list[Measurement]:

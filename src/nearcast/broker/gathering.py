@@ -95,7 +95,7 @@ class Gathering:
         if not waiting:
             self._begin()
         waiting.append(promised)
-        self._bytes += len(promised.packet.payload)
+        self._bytes += promised.size
         if len(waiting) >= MOST or self._bytes > MOST_BYTES:
             self.settle()
 
@@ -181,7 +181,10 @@ class Gathering:
                 self._promise([each])
         elif promised:
             told = error if isinstance(error, NearcastError) else NearcastError("the broker failed; see its log")
-            promised[0].promiser.refuse(promised[0].packet, told)
+            try:
+                promised[0].promiser.refuse(promised[0].packet, told)
+            except Exception:  # the others wait for their answers
+                log.exception("a publish to %r was not refused", promised[0].topic)
 
     def _count(self, size: int) -> None:
         self._bursts += 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -13,14 +14,16 @@ import msgspec
 from nearcast.broker.scheme_text import scheme_in
 from nearcast.broker.scheming import Scheming
 from nearcast.broker.sessions import Sessions
-from nearcast.errors import InvalidPlan, JournalFailed
+from nearcast.errors import InvalidInput, InvalidPlan, JournalFailed
 from nearcast.filtering.attraction import Zone, Zones
+from nearcast.filtering.specification import Grid, scheme_of
 from nearcast.journal import Journal, Put
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import HALF_CIRCUMFERENCE, Point
 from nearcast.model.time import Instant
 from nearcast.planning.at_points import Region
 from nearcast.transition.specification import MechanismSpec
 
+log: Final = logging.getLogger("nearcast.broker")
 CARRIED_OUT: Final = "plans carried out"
 """The table of plans, by their ids, with the instant."""
 
@@ -83,8 +86,7 @@ class Plans:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        kept = self.journal.load(GATEWAYS)
-        self.gateways = {name: msgspec.msgpack.decode(data, type=GatewaySwitch) for name, data in kept.items()}
+        self.gateways = dict(_readable(self.journal.load(GATEWAYS)))
 
     async def carry_out(self, plans: Sequence[Planned]) -> Counter[str]:
         """Those that were not carried out yet, in their order, up to one that cannot be."""
@@ -92,6 +94,9 @@ class Plans:
             check(each)
         async with self._turn:
             known = await asyncio.to_thread(self.journal.known, CARRIED_OUT, [each.plan for each in plans])
+            for each in plans:
+                if each.plan not in known:
+                    self._check_here(each)
             done: dict[str, str] = {}
             try:
                 for each in plans:
@@ -102,10 +107,25 @@ class Plans:
             repeated = len(plans) - len(done)
             return Counter(done.values()) + Counter({"repeated": repeated})
 
+    def _check_here(self, planned: Planned) -> None:
+        """Raises ``InvalidPlan`` for one that this broker cannot carry out on its ground."""
+        for scheme in (planned.scheme, planned.elsewhere):
+            if scheme is not None:
+                try:
+                    self.scheming.live.check(scheme)
+                except InvalidInput as error:
+                    raise InvalidPlan(f"plan {planned.plan!r:.60}: {scheme} cannot run here: {error}") from None
+
     def _carry_out(self, planned: Planned) -> str:
         """What it changes is on its way to the disk when this returns."""
-        if planned.gateways is not None:
-            self._switch(planned)
+        # What may be wrong with one part is found out before the other is done.
+        switched = self._switched(planned) if planned.gateways is not None else {}
+        outcome = self._exchange(planned)
+        if switched:
+            self._switch(switched)
+        return outcome
+
+    def _exchange(self, planned: Planned) -> str:
         if planned.scheme is None:
             return "kept"
         if planned.regions is not None:
@@ -128,11 +148,23 @@ class Plans:
         _check_number({region.zone.name for region in (*regions, *others)})
         self.scheming.carry_out_in(planned.plan, regions, planned.elsewhere)
 
-    def _switch(self, planned: Planned) -> None:
+    def _switched(self, planned: Planned) -> dict[str, GatewaySwitch | None]:
+        """What is to be kept of the plan, and what has to go to make room for it: the oldest of those that are off."""
         switched = {each.name: GatewaySwitch(each, planned.gateways == "on") for each in planned.regions or ()}
-        _check_number(self.gateways.keys() | switched)
-        self.gateways |= switched
-        self.journal.write(puts=[Put(GATEWAYS, name, msgspec.msgpack.encode(each)) for name, each in switched.items()])
+        others = {name: each for name, each in self.gateways.items() if name not in switched}
+        off = [name for name, each in others.items() if not each.on]
+        gone = off[: max(0, len(others) + len(switched) - MOST_REGIONS)]
+        _check_number((others.keys() | switched) - set(gone))
+        return {**dict.fromkeys(gone), **switched}
+
+    def _switch(self, switched: Mapping[str, GatewaySwitch | None]) -> None:
+        puts = []
+        for name, each in switched.items():
+            self.gateways.pop(name, None)  # also if it comes again: the order is that of the plans
+            if each is not None:
+                self.gateways[name] = each
+            puts.append(Put(GATEWAYS, name, None if each is None else msgspec.msgpack.encode(each)))
+        self.journal.write(puts=puts)
 
     async def _settled(self, plans: Sequence[str]) -> None:
         """That they are done is on disk, behind what they did."""
@@ -162,14 +194,41 @@ def check(planned: Planned) -> None:
         raise InvalidPlan(f"{name}: elsewhere is where no region is; give regions and their scheme")
     for scheme in (planned.scheme, planned.elsewhere):
         if scheme is not None:
-            scheme_in(scheme)
+            parameters = scheme_of(scheme_in(scheme))
+            if planned.regions is not None and isinstance(parameters, Grid) and parameters.private:
+                raise InvalidPlan(
+                    f"{name}: whoever runs {scheme} does not say where it is, so that nobody is seen to come to a region or to leave it;"
+                    " give a scheme that is not private"
+                )
     if planned.regions is not None:
         if not planned.regions:
             raise InvalidPlan(f"{name} is for no region; leave regions out for everybody")
+        for each in planned.regions:
+            if each.radius > HALF_CIRCUMFERENCE:
+                raise InvalidPlan(
+                    f"{name}: region {each.name!r:.60} is larger than the world, with a radius of {each.radius:g} m;"
+                    f" {HALF_CIRCUMFERENCE:.0f} m reach everywhere"
+                )
         Zones(each.zone() for each in planned.regions)  # refuses what cannot be, and names that come twice
         _check_number({each.name for each in planned.regions})
 
 
 def _check_number(names: Collection[str]) -> None:
     if len(names) > MOST_REGIONS:
-        raise InvalidPlan(f"{len(names)} regions are too many; there may be {MOST_REGIONS} at a time")
+        raise InvalidPlan(
+            f"{len(names)} regions are too many; there may be {MOST_REGIONS} at a time."
+            " A plan with a scheme elsewhere, or for everybody, ends all others; gateways that are off make room for others"
+        )
+
+
+def _readable(kept: Mapping[str, bytes]) -> Iterator[tuple[str, GatewaySwitch]]:
+    for name, data in kept.items():
+        try:
+            yield name, msgspec.msgpack.decode(data, type=GatewaySwitch)
+        except (
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+        ) as error:  # of another version: the next plan for this region says it anew
+            log.warning(
+                "what was planned for the gateways of region %r cannot be read, and is left out: %s", name, error
+            )

@@ -47,6 +47,18 @@ class Promised(msgspec.Struct, frozen=True, gc=False):
     packet: PublishPacket
     topic: str
 
+    @property
+    def size(self) -> int:
+        """Bytes, roughly; as those of ``Gathered``."""
+        packet = self.packet
+        size = len(packet.payload) + len(self.topic)
+        for name, value in packet.user_properties:
+            size += len(name) + len(value)
+        for more in (packet.content_type, packet.response_topic, packet.correlation_data):
+            if more is not None:
+                size += len(more)
+        return size
+
 
 class _Copies(msgspec.Struct, frozen=True, gc=False):
     """What becomes of one that somebody gets."""
@@ -118,12 +130,13 @@ class Promises:
             try:
                 if failed is not None:
                     self._give_up(each, copies, failed)
-                    continue
-                if copies is not None:
+                elif copies is not None:
                     self._publishing.deliver(copies.targets, copies.message)
             except Exception:
                 log.exception("a publish to %r was not brought to its end", each.topic)
+            if failed is not None:
                 continue
+            # Also if not everybody got it: it is on disk, and who sent it once more would double it for the others.
             answers = kept.get(each.promiser)
             if answers is None:
                 answers = kept[each.promiser] = []
@@ -135,7 +148,9 @@ class Promises:
                 log.exception("%d publishes were not acknowledged", len(answers))
 
     def _give_up(self, each: Promised, copies: _Copies | None, failed: JournalFailed) -> None:
-        if copies is not None and copies.message.offset is not None:
-            for target in copies.lasting:
-                target.session.give_up(copies.message.offset)
-        each.promiser.refuse(each.packet, failed)
+        try:
+            if copies is not None and copies.message.offset is not None:
+                for target in copies.lasting:
+                    target.session.give_up(copies.message.offset)
+        finally:
+            each.promiser.refuse(each.packet, failed)

@@ -34,6 +34,8 @@ def regions_bytes(regions: Iterable[Region]) -> bytes:
 def regions_in(data: bytes) -> list[Region]:
     try:
         kept = msgspec.msgpack.decode(data, type=list[_Kept])
-    except msgspec.DecodeError as error:
+        return [
+            Region(Zone(each.name, Point(each.lat, each.lon), each.radius), each.scheme, each.plan) for each in kept
+        ]
+    except (msgspec.DecodeError, ValueError) as error:  # the latter also of places and texts that are none
         raise InvalidRecord(f"regions cannot be read, and are better left out: {error}") from None
-    return [Region(Zone(each.name, Point(each.lat, each.lon), each.radius), each.scheme, each.plan) for each in kept]

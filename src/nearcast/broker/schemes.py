@@ -6,6 +6,7 @@ out through ``send`` and come in through ``receive``, and what must survive a re
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +38,8 @@ from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
 
 T = TypeVar("T")
+
+log: Final = logging.getLogger("nearcast.broker")
 
 NAME: Final = "broker"
 """Under which plans are made; the same in every life, so that clients recognise them."""
@@ -140,7 +143,7 @@ class LiveSchemes:
         observed = observers or Observers()
         self._link: Final = HandedLink(INTERFACE, NAME, observed, self._carry)
         self._memory: Final = _decoded(memory, Memory, "plans") if memory else Memory()
-        self._regional: Final = RegionalSchemes(regions_in(regions) if regions else ())
+        self._regional: Final = RegionalSchemes(_readable(regions) if regions else ())
         self._coordinator: Final = TransitionCoordinator(INTERFACE)
         settings = BrokerSettings(plan.initial, grace=plan.grace)
         self._broker: Final = HandedBroker(plan.territory, settings, self._memory, self._note)
@@ -240,18 +243,30 @@ class LiveSchemes:
         for client in some or ():
             if client not in self._broker.schemes:
                 raise UnknownName(f"no client {client!r} takes part in filter schemes")
-        self._broker.transition(spec, some)
-        if some is None and self._regional.regions:
-            self._regional.end()
+        if some is not None:
+            self._broker.transition(spec, some)
+            return
+        had = bool(self._regional.regions)
+        with self._regional.ended():
+            self._broker.transition(spec)
+        if had:
             self._note_regions()
 
-    def transition_in(self, regions: Sequence[Region]) -> None:
+    def transition_in(self, regions: Sequence[Region], elsewhere: MechanismSpec | str | None = None) -> None:
         """Have these schemes in these regions: for those who are there, and for whoever comes, as long as it stays.
 
-        Regions of other names stay as they are.  Raises ``TransitionFailed``.
+        Regions of other names stay as they are; with a scheme for everybody elsewhere, these are all there are.  Raises ``InvalidInput`` or
+        ``TransitionFailed``, and then all is as before.
         """
-        self._regional.plan(regions)
+        outside = scheme_in(elsewhere) if isinstance(elsewhere, str) else elsewhere
+        for spec in {region.scheme for region in regions} | ({outside} if outside is not None else set()):
+            self._broker.schemes.check(spec)
+        self._regional.plan(regions, outside)
         self._note_regions()
+
+    def check(self, scheme: str) -> None:
+        """Raises ``InvalidInput`` for a scheme that there is not, or that cannot be on this ground."""
+        self._broker.schemes.check(scheme_in(scheme))
 
     def moves(self) -> list[Moved]:
         """Who has changed its scheme because of a region, since this was last asked for."""
@@ -339,8 +354,16 @@ def _is_exact(spec: MechanismSpec) -> bool:
 def _decoded(data: bytes, kind: type[T], what: str) -> T:
     try:
         return msgspec.msgpack.decode(data, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRecord(f"{what} cannot be read, and is better left out: {error}") from None
+
+
+def _readable(regions: bytes) -> list[Region]:
+    try:
+        return regions_in(regions)
+    except InvalidRecord as error:  # of another version: everybody is elsewhere until a plan says otherwise
+        log.warning("%s", error)
+        return []
 
 
 def _nobody(_client: str, _position: Point | None) -> None:

@@ -121,9 +121,7 @@ class Scheming:
     def carry_out_in(self, plan: str, regions: Sequence[Region], elsewhere: str | None) -> None:
         """The same for regions; with a scheme for everybody elsewhere, these are all there are."""
         with self._recorded_under(plan):
-            if elsewhere is not None:
-                self.live.transition(elsewhere)
-            self.live.transition_in(regions)
+            self.live.transition_in(regions, elsewhere)
 
     @contextmanager
     def _recorded_under(self, plan: str) -> Iterator[None]:

@@ -63,6 +63,9 @@ class HandedBroker(CloudBroker):
         self._changed: Final = changed
         self.transitions: Final = deque[TransitionDone](maxlen=REMEMBERED)
         self.transitions_done = 0
+        self.aside: Callable[[], Callable[[], None]] = _nobody_aside
+        """Asked before everybody changes, and what it answers is called afterwards: for whoever has some that are to stay where they are."""
+
         self._greetings: Endpoint
 
     def _listen(self, host: Host) -> None:
@@ -81,12 +84,14 @@ class HandedBroker(CloudBroker):
     def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
         some = None if clients is None else list(dict.fromkeys(clients))
         before = self.schemes.memory.clock
+        back = self.aside() if some is None else _nothing
         super().transition(scheme, some)
         if self.schemes.memory.clock > before:
             concerned = self.clients if some is None else some
             self.transitions_done += 1
             self.transitions.append(TransitionDone(self._host.now(), scheme, len(concerned), some is None))
             self._changed(concerned)
+        back()
 
     def greet(self, client: Address) -> None:
         """It has just connected."""
@@ -115,3 +120,11 @@ class HandedBroker(CloudBroker):
         groups = self.schemes.groups()
         if asked_for is not None and asked_for not in groups and len(groups) >= MOST_SCHEMES:
             raise QuotaExceeded(f"{len(groups)} filter schemes run here for others already; choose one of them")
+
+
+def _nobody_aside() -> Callable[[], None]:
+    return _nothing
+
+
+def _nothing() -> None:
+    """Everybody means everybody."""

@@ -25,6 +25,7 @@ from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joinin
 from nearcast.filtering.missing import WaitingEvents, unplaced_receivers
 from nearcast.filtering.specification import Territory
 from nearcast.model.event import Event
+from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
@@ -49,7 +50,10 @@ class SchemeBroker:
     ) -> None:
         """The host has a ``HostEngine`` and a ``TransitionCoordinator``, both started."""
         self.watch: Callable[[Address, ClientContext], None] = _unwatched
-        """Told of every client whose context has changed; for whoever plans by place."""
+        """Told of every client whose context has changed."""
+
+        self.placed: Callable[[Address, Point], None] = _unplanned
+        """Told, after ``watch``, where every client says that it is, also where its scheme forgets that at once; for whoever plans by place."""
 
         self.published: Callable[[Event, list[Address]], None] = _unheard
         """Told of every event and of those it goes to; for whoever learns from it."""
@@ -122,6 +126,10 @@ class SchemeBroker:
         """As ``SchemeExchange.transition``."""
         self._exchange.transition(scheme, clients)
 
+    def check(self, scheme: MechanismSpec) -> None:
+        """As ``SchemeExchange.check``."""
+        self._exchange.check(scheme)
+
     def pin(self, client: Address, scheme: MechanismSpec | None) -> None:
         """The client insists on this scheme; none: it does not insist on any."""
         if scheme is not None:
@@ -161,6 +169,8 @@ class SchemeBroker:
                 self._reports(self._host.now(), client, message.lat, message.lon)
             self._serve_waiting(client, half)
             self.watch(client, half.contexts[client])
+            if not isinstance(message, Joining):
+                self.placed(client, Point(message.lat, message.lon))
 
     def arrived(self, client: Address, clock: int) -> None:
         """The client has spoken in the scheme of that plan, though not of itself."""
@@ -301,6 +311,10 @@ def _statement(message: Context) -> Context:
 
 
 def _unwatched(_client: Address, _context: ClientContext) -> None:
+    """Nobody learns from contexts."""
+
+
+def _unplanned(_client: Address, _position: Point) -> None:
     """Nobody plans by place."""
 
 

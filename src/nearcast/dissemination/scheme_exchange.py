@@ -252,6 +252,11 @@ class SchemeExchange:
 
     # Transitions
 
+    def check(self, scheme: MechanismSpec) -> None:
+        """Raises ``InvalidInput`` for one that cannot be made here: the ground may be too large for its cells, for instance."""
+        if scheme not in self._proxy.instances:
+            broker_halves(self._territory, Cloud(_unsaid, Tally()))(scheme)
+
     def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
         """Bring all clients, or these, to that scheme: first here, at once; then each of them, by a plan.
 
@@ -365,3 +370,7 @@ class SchemeExchange:
     def _answered(self, client: Address, done: PlanDone) -> None:
         if not done.ok and self.follows(client):
             self._unable[client] = done.plan.clock
+
+
+def _unsaid(_client: Address, _message: ToClient) -> None:
+    """Made only to see whether it can be."""

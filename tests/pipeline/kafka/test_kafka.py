@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.pipeline.frames import assert_same_rows, rows_of
 from tests.pipeline.kafka.mock_kafka import mock_kafka, put, values
 from tests.pipeline.source.live_broker import live_broker
 from tests.pipeline.tables.lakes import NOON, event, report
 
 from nearcast.cli import main
-from nearcast.errors import InvalidSettings
+from nearcast.errors import InvalidSettings, OffsetTrimmed
 from nearcast.journal import ClientEntry, EventEntry, ReportEntry
 from nearcast.pipeline.kafka import messages, options, read_topic, register, rows
-from nearcast.pipeline.kafka.reader import limited
-from nearcast.pipeline.kafka.stretch import have_topics
+from nearcast.pipeline.kafka.reader import StreamReader, limited
+from nearcast.pipeline.kafka.stretch import Topic, have_topics
 from nearcast.pipeline.kafka.writer import send
 from nearcast.pipeline.schemas import spark_schema
 from nearcast.pipeline.session import spark_failures
@@ -180,6 +181,14 @@ def config(servers: str, tmp_path: Path) -> list[str]:
     file = tmp_path / "pipeline.toml"
     file.write_text(f'[kafka]\nservers = "{servers}"\nprefix = "{tmp_path.name}."\nsettings = {{ log_level = "0" }}\n')
     return ["--config", str(file), "--json"]
+
+
+def test_a_topic_that_was_made_anew_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = StreamReader(options.checked({"kafka.bootstrap.servers": "localhost:1", "topic": "nearcast.events"}))
+    monkeypatch.setattr(Topic, "extents", lambda _: {0: (0, 50)})
+    assert stream.latestOffset({"0": 20}, ReadAllAvailable()) == {"0": 50}
+    with pytest.raises(OffsetTrimmed, match="ends at 50, before the 1000 that was read: it was made anew"):
+        stream.latestOffset({"0": 1000}, ReadAllAvailable())
 
 
 def test_a_journal_is_forwarded_once(

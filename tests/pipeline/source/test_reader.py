@@ -67,6 +67,7 @@ def test_a_table_is_read_across_the_lake_and_the_journal(session: SparkSession, 
     assert [row[0] for row in seconds.collect()] == [START + number for number in range(9)]
     assert numbers(read(session, broker, "reports")) == [9]
     assert numbers(read(session, broker, startingOffset="7")) == [7, 8]
+    assert numbers(read(session, broker, startingOffset="5", endingOffset="7")) == [5, 6]
 
 
 def test_an_empty_table_is_a_frame_without_rows(session: SparkSession, broker: LiveBroker) -> None:
@@ -127,6 +128,15 @@ def test_a_stream_goes_on_where_it_ended_and_reads_each_offset_once(
     run_once(session, broker, tmp_path)
     assert run_once(session, broker, tmp_path) == []
     assert numbers(session.read.parquet(str(tmp_path / "out"))) == list(range(10))
+
+
+def test_a_stream_ends_where_it_is_told_to(session: SparkSession, broker: LiveBroker, tmp_path: Path) -> None:
+    broker.written(*(event(number) for number in range(6)))
+    run_once(session, broker, tmp_path, endingOffset="4")
+    assert numbers(session.read.parquet(str(tmp_path / "out"))) == [0, 1, 2, 3]
+    run_once(session, broker, tmp_path, endingOffset="3")
+    run_once(session, broker, tmp_path, endingOffset="6")
+    assert numbers(session.read.parquet(str(tmp_path / "out"))) == list(range(6))
 
 
 def test_no_micro_batch_takes_more_than_is_allowed(session: SparkSession, broker: LiveBroker, tmp_path: Path) -> None:

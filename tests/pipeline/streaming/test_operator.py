@@ -17,6 +17,7 @@ from tests.pipeline.matching.worlds import Recording, recording, scripts
 
 from nearcast.errors import InvalidSettings
 from nearcast.model.time import MICROSECONDS
+from nearcast.pipeline.matching.changes import ENDED
 from nearcast.pipeline.streaming import state
 from nearcast.pipeline.streaming.match import part_keys, stream_rows
 from nearcast.pipeline.streaming.operator import CLOCK, StreamMatching
@@ -118,12 +119,31 @@ def test_any_worker_goes_on_with_a_part(
     tester, found, random = FedPart(matching(1.0)), [], np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "LEAST_COMPACTED", least)
+        patch.setattr(state, "MOST_SINCE", workers)
         kept: dict[int, dict[str, state.PartState]] = {}
         for piece in np.array_split(np.argsort(rows["time"].to_numpy(), kind="stable"), batches):
             patch.setattr(state, "_KEPT", kept.setdefault(int(random.integers(workers)), {}))
             found.append(tester.batch(rows.iloc[piece]))
         found.append(tester.batch(clock(rows, 2**60)))
     assert answers(found)[0] == made.expected
+
+
+def test_what_comes_late_does_not_bring_back_what_has_ended(spark: SparkSession) -> None:
+    rows = simple(spark)
+    changes, events = rows[rows["event"] == ""], rows[rows["event"] != ""]
+    subscribed = changes[changes["detail"].notna()]
+    late = subscribed.assign(time=1_500_000)
+    gone = changes[changes["lat"].notna() & (changes["client"] == "ann")].assign(
+        time=2_000_000, kind=np.int8(ENDED), lat=np.nan, lon=np.nan
+    )
+    no_more = subscribed[subscribed["client"] == "bob"].assign(time=2_000_000, detail='{"subscription": "s"}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "LEAST_COMPACTED", 0)
+        patch.setattr(state, "MOST_SINCE", 0)
+        part = FedPart(matching())
+        pieces = [changes, pd.concat([gone, no_more]), clock(rows, 3_000_000), late, events, clock(rows, 60_000_000)]
+        found, _ = answers([part.batch(piece) for piece in pieces])
+    assert found == {"near ann": set(), "near bob": set()}
 
 
 def test_an_attempt_that_failed_leaves_nothing_behind(spark: SparkSession) -> None:

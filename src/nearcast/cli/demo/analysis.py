@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from nearcast.cli.demo.city import CENTER, HASTE, KINDS
 from nearcast.errors import NearcastError
@@ -138,21 +138,24 @@ class Analysis:
 
 def main() -> None:
     """Serve until nothing more is asked; the first line says where the broker is."""
+    # The JVM, and whatever is loaded into it, may print what it likes: that is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     os.nice(COURTESY)
     folder = Path(sys.argv[1])
     try:
         spark = _session(folder)
     except NearcastError as error:
-        _say({"error": str(error)})
+        _say(answers, {"error": str(error)})
         return
-    _say({"ready": True})
+    _say(answers, {"ready": True})
     analysis: Analysis | None = None
     for line in sys.stdin:
         asked = json.loads(line)
         if analysis is None:
             analysis = Analysis(spark, **asked)
         else:
-            _say(_answered(getattr(analysis, asked.pop("do")), asked))
+            _say(answers, _answered(getattr(analysis, asked.pop("do")), asked))
     spark.stop()
 
 
@@ -178,8 +181,8 @@ def _answered(act: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
         return {"error": str(error)}
 
 
-def _say(answer: Mapping[str, Any]) -> None:
-    print(json.dumps(answer), flush=True)
+def _say(answers: TextIO, answer: Mapping[str, Any]) -> None:
+    print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

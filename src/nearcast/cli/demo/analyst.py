@@ -25,6 +25,9 @@ _ANSWERING: Final = 120.0
 _ENDING: Final = 10.0
 """Seconds of patience."""
 
+_LONGEST: Final = 16 * 1024
+"""Bytes of a line of its log."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -104,9 +107,10 @@ class Analyst:
                 if not await self._gone():
                     self._kill(signal.SIGKILL)
                     await self._gone()
-            await self._process.wait()
             assert self._process.stdout is not None
-            await self._process.stdout.read()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ENDING):
+                    await self._process.stdout.read()
         finally:
             self._reading.cancel()
             self._folder.cleanup()
@@ -163,8 +167,14 @@ class Analyst:
 
     async def _read(self) -> None:
         assert self._process.stderr is not None
-        async for raw in self._process.stderr:
-            self._log.append(raw.decode(errors="replace").rstrip())
+        rest = b""
+        # Not by lines: one that is longer than the buffer of the stream would be an error.
+        while chunk := await self._process.stderr.read(_LONGEST):
+            *lines, rest = (rest + chunk).split(b"\n")
+            self._log.extend(line[:_LONGEST].decode(errors="replace").rstrip() for line in lines)
+            rest = rest[:_LONGEST]
+        if rest:
+            self._log.append(rest.decode(errors="replace").rstrip())
 
     def _last_words(self) -> str:
         return f": {self._log[-1]}" if self._log else ""
@@ -174,8 +184,10 @@ class Analyst:
             os.killpg(self._process.pid, what)
 
     async def _gone(self) -> bool:
-        done, _ = await asyncio.wait([self._reading], timeout=_ENDING)
-        return bool(done)
+        ended = asyncio.ensure_future(self._process.wait())
+        _, pending = await asyncio.wait([self._reading, ended], timeout=_ENDING)
+        ended.cancel()
+        return not pending
 
 
 def _place(found: dict[str, Any]) -> Point:

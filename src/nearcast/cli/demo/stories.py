@@ -181,11 +181,11 @@ async def asked_of_spark(stage: Stage, analyst: Analyst) -> Story:
             await you.update(lat=here.lat, lon=here.lon)  # by now it has a scheme, which tells the broker at once
             question, now = subscription_id(TOPIC, _QUESTION), LiveClock().now()
             found = await analyst.answer(question, now, _BATCH)
-            ids = [(await heard.next(_PATIENCE)).id for _ in range(found.given)]
+            came = [(await heard.next(_PATIENCE)).id for _ in range(found.given)]
     return _said_at_the_market(
         stage,
-        ids,
-        total=found.total - 1,  # in the story before this one, something was said besides
+        [event for event in came if event != _JUST_NOW],  # that was said in the story before this one, by you
+        total=found.total - 1,
         title="What was said here in the last ten minutes, asked of Spark?",
         said=("you subscribe to it at the market;", "Spark finds that in the journal,", "and looks into the past"),
         answer=(f"{found.total} events match,", f"the first {found.given} of them come back by MQTT"),

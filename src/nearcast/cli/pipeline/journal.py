@@ -22,11 +22,12 @@ OnceOption = Annotated[bool, typer.Option("--once", help="Take what is there, an
 SecondsOption = Annotated[float | None, typer.Option(min=1.0, help="End after so many seconds (default: with Ctrl-C).")]
 
 
-def journal_tables(run: Run, broker: str | None, *names: str) -> dict[str, DataFrame]:
-    """These tables as streams, from the broker and its lake, or from the lake alone."""
+def journal_tables(run: Run, broker: str | None, *names: str, once: bool) -> dict[str, DataFrame]:
+    """These tables as streams, from the broker and its lake, or from the lake alone; ``once``: all of them up to the same offset."""
     from nearcast.journal.lake import EXPORTED
     from nearcast.pipeline.source import register
     from nearcast.pipeline.source.options import reading
+    from nearcast.pipeline.source.stretch import JournalTable
     from nearcast.pipeline.tables import check_lake
 
     where = {} if broker is None else {"broker": broker}
@@ -40,6 +41,8 @@ def journal_tables(run: Run, broker: str | None, *names: str) -> dict[str, DataF
             raise InvalidRecord(
                 f"{run.lake} is no broker's lake, and nothing will be added to it; match all of it at once: nearcast pipeline match"
             )
+    if once:  # they are asked one after the other how far they go, and meanwhile something may be recorded
+        where["endingOffset"] = str(JournalTable(reading({**where, "table": names[0]})).extent().last)
     register(run.spark)
     reader = run.spark.readStream.format("nearcast").options(**where)
     return {name: reader.option("table", name).load() for name in names}

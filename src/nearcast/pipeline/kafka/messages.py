@@ -6,7 +6,9 @@ what concerns one client, or one event, stays in its order.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from nearcast.pipeline.schemas import spark_schema
@@ -52,7 +54,7 @@ def rows(found: DataFrame, table: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     schema = spark_schema(table)
-    first = schema.names[0]
+    needed = [field.name for field in schema if not field.nullable]
     read = spark_schema(table).add(_TORN, "string")
     text = F.col("value").cast("string")
     row = F.from_json(text, read, {**_FORM, "columnNameOfCorruptRecord": _TORN})
@@ -62,7 +64,7 @@ def rows(found: DataFrame, table: str) -> DataFrame:
     complaint = F.raise_error(
         F.concat(F.lit("topic "), F.col("topic"), F.lit(" "), where, F.lit(" "), F.left(text, F.lit(80)))
     )
-    good = F.col(f"row.{_TORN}").isNull() & F.col(f"row.{first}").isNotNull()
+    good = reduce(operator.and_, (F.col(f"row.{name}").isNotNull() for name in needed), F.col(f"row.{_TORN}").isNull())
     # Without a value it is the end of a key, in a topic that is compacted.
     parsed = found.where(text.isNotNull()).withColumn("row", row)
     return parsed.select(F.when(good, F.col("row")).otherwise(complaint).alias("row")).select(

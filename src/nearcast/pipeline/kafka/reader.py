@@ -10,6 +10,7 @@ from typing import Any, Final
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from nearcast.errors import OffsetTrimmed
 from nearcast.pipeline.kafka.options import KafkaOptions
 from nearcast.pipeline.kafka.stretch import Topic
 
@@ -72,6 +73,13 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         end = self._ends() if self._end is None else self._end
+        for number, last in end.items():
+            if last < start.get(number, 0):
+                raise OffsetTrimmed(
+                    f"partition {number} of {self._options.topic} ends at {last}, before the {start[number]} that was read: "
+                    "it was made anew; begin with another checkpoint",
+                    last,
+                )
         return limited(start, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else {**start, **end}
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -32,6 +32,10 @@ _BATCH: Final = "streaming.sql.batchId"
 """As Spark tells tasks of a stream what they belong to."""
 
 
+_PATIENT: Final = {"transaction.timeout.ms": "900000"}
+"""The longest that Kafka allows by default: a task may have much to send, and sends it in one transaction."""
+
+
 @dataclass
 class Sent(WriterCommitMessage):
     rows: int
@@ -48,8 +52,12 @@ class Sending:
     def write(self, iterator: Iterator[Any]) -> Sent:
         task = TaskContext.get()
         assert task is not None
-        query, batch = task.getLocalProperty(_QUERY) or self.name, int(task.getLocalProperty(_BATCH) or 0)
+        query, batch = self._which(task)
         return Sent(send(self.options, iterator, f"nearcast-{query}-{task.partitionId()}", batch))
+
+    def _which(self, _: TaskContext) -> tuple[str, int]:
+        """What is written, and the how manieth batch of it; also within a batch of a stream, which may write several times."""
+        return self.name, 0
 
 
 class BatchWriter(Sending, DataSourceArrowWriter):
@@ -58,6 +66,9 @@ class BatchWriter(Sending, DataSourceArrowWriter):
 
 class StreamWriter(Sending, DataSourceStreamArrowWriter):
     """Micro-batch by micro-batch."""
+
+    def _which(self, task: TaskContext) -> tuple[str, int]:
+        return task.getLocalProperty(_QUERY) or self.name, int(task.getLocalProperty(_BATCH) or 0)
 
 
 def check_columns(schema: StructType) -> None:
@@ -76,7 +87,7 @@ def send(options: KafkaOptions, batches: Iterator[Any], name: str, number: int) 
     from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
     with kafka_failures(options.client[SERVERS]):
-        producer = Producer({**options.client, "transactional.id": name})
+        producer = Producer({**_PATIENT, **options.client, "transactional.id": name})
         # Ends what an earlier attempt has left open, and shuts out that attempt if it is still running.
         producer.init_transactions(PATIENCE)
         producer.list_topics(options.topic, PATIENCE)  # makes it, where topics are made as they are asked for

@@ -20,7 +20,7 @@ _SPARKS_OWN: Final = frozenset({"checkpointlocation"})
 """Options that Spark reads and hands on all the same."""
 
 _KNOWN: Final = (
-    *("table", "lake", "path", "broker", "user", "password", "startingoffset"),
+    *("table", "lake", "path", "broker", "user", "password", "startingoffset", "endingoffset"),
     *("maxoffsetspertrigger", "maxrowspertrigger", "offsetsperpartition", "query"),
 )
 
@@ -42,6 +42,9 @@ class SourceOptions:
     broker: BrokerAddress | None
     start: int | str
     """An offset, ``earliest`` or ``latest``."""
+
+    end: int | None
+    """Offsets from there on are not read; none: all there are."""
 
     most_offsets: int | None
     """Of one micro-batch; none: all there are."""
@@ -81,6 +84,7 @@ def _checked(options: Mapping[str, str], tables: tuple[str, ...], done: str) -> 
         lake,
         broker,
         _start(given.get("startingoffset", "earliest")),
+        _number(given, "endingoffset", least=0),
         min((limit for limit in limits if limit is not None), default=None),
         _number(given, "offsetsperpartition") or OFFSETS_PER_PARTITION,
         given.get("query", ""),
@@ -105,10 +109,10 @@ def _start(text: str) -> int | str:
     raise InvalidSettings(f"option startingOffset is {text!r}; expected earliest, latest or an offset")
 
 
-def _number(given: Mapping[str, str], name: str) -> int | None:
+def _number(given: Mapping[str, str], name: str, least: int = 1) -> int | None:
     text = given.get(name)
     if text is None:
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise InvalidSettings(f"option {name} is {text!r}; expected a whole number from 1 on")
+    if not text.isdecimal() or int(text) < least:
+        raise InvalidSettings(f"option {name} is {text!r}; expected a whole number from {least} on")
     return int(text)

@@ -60,6 +60,11 @@ class _Reading:
         """Made where it is needed: Spark sends readers from process to process."""
         return JournalTable(self._options)
 
+    def _extent(self) -> Extent:
+        extent = self.table.extent()
+        end = self._options.end
+        return extent if end is None else Extent(extent.first, max(extent.first, min(extent.last, end)))
+
     def _first(self, extent: Extent) -> int:
         start = self._options.start
         if isinstance(start, int):
@@ -85,7 +90,7 @@ class BatchReader(_Reading, DataSourceReader):
         return filters
 
     def partitions(self) -> Sequence[Piece]:
-        extent = self.table.extent()
+        extent = self._extent()
         return self._pieces(self._first(extent), extent.last)
 
 
@@ -99,10 +104,10 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     """Of a query that takes what is available now."""
 
     def initialOffset(self) -> dict[str, int]:
-        return {_OFFSET: self._first(self.table.extent())}
+        return {_OFFSET: self._first(self._extent())}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        last = self._end if self._end is not None else self.table.extent().last
+        last = self._end if self._end is not None else self._extent().last
         if isinstance(limit, ReadMaxRows):
             last = min(last, start[_OFFSET] + limit.max_rows)
         return {_OFFSET: max(last, start[_OFFSET])}
@@ -112,10 +117,10 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def reportLatestOffset(self) -> dict[str, int]:
-        return {_OFFSET: self.table.extent().last}
+        return {_OFFSET: self._extent().last}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._end = self.table.extent().last
+        self._end = self._extent().last
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Piece]:
         return self._pieces(start[_OFFSET], end[_OFFSET])

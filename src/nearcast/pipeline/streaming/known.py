@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -11,12 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearcast.matching.growing import grown
-from nearcast.pipeline.matching.changes import REPORT, SUBSCRIPTION
+from nearcast.model.time import MICROSECONDS
+from nearcast.pipeline.matching.changes import ENDED, REPORT, SUBSCRIPTION
 from nearcast.pipeline.matching.happened import happened
 from nearcast.pipeline.matching.replayer import Changed, Found, Replayer, last_rows
 
 if TYPE_CHECKING:
     from nearcast.matching.grid import Int32s
+
+
+REMEMBERED: Final = 3600 * MICROSECONDS
+"""So long after a session or subscription has ended does the state know of it: what comes late must not bring it back."""
 
 
 class LastingReplayer(Replayer):
@@ -123,15 +128,24 @@ def _coded(column: pa.ChunkedArray) -> Any:
 
 
 def compacted(changes: pa.Table, oldest: int) -> pa.Table:
-    """One row for each key: its last; nothing of clients of whom nothing was heard since ``oldest``, nor of what has ended."""
+    """One row for each key: its last; nothing of clients of whom nothing was heard since ``oldest``, nor of what ended long ago."""
     changes = changes.take(pa.array(_order(changes)))
     changed = _changed(changes, _coded(changes.column("client")).indices.to_numpy().astype(np.int32, copy=False))
     heard = np.full(len(changes), oldest - 1)  # there are not more clients than rows
     np.maximum.at(heard, changed.client, changed.time)
     ended = np.array([_is_end(text) for text in changed.texts] + [False])
-    rows = last_rows(changed)
-    over = (changed.kind[rows] == SUBSCRIPTION) & ended[changed.detail[rows]]
+    rows = np.sort(np.concatenate([last_rows(changed), _last_ends(changed)]))
+    ends = (changed.kind[rows] == ENDED) | ((changed.kind[rows] == SUBSCRIPTION) & ended[changed.detail[rows]])
+    over = ends & (changed.time[rows] < changed.time.max(initial=oldest) - REMEMBERED)
     return changes.take(pa.array(rows[~over & (heard[changed.client[rows]] >= oldest)]))
+
+
+def _last_ends(changed: Changed) -> Any:
+    """The last end of a session of each client."""
+    ends = np.flatnonzero(changed.kind == ENDED)
+    last = np.full(int(changed.client.max(initial=-1)) + 1, -1)
+    last[changed.client[ends]] = ends  # of several, the last stays
+    return last[last >= 0]
 
 
 def _is_end(text: str) -> bool:

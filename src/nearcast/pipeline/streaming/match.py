@@ -57,7 +57,7 @@ def match_stream(
         client=_arrow_type(client),
         event=_arrow_type(event),
     )
-    answers = f"event {event}, time timestamp, receivers array<{client}>, late boolean"
+    answers = f"event {_answered(event)}, time timestamp, receivers array<{_answered(client)}>, late boolean"
     packed = rows.mapInArrow(Packing(part_keys(events.sparkSession, chosen.parts)), "part int, rows binary")
     found = packed.groupBy("part").transformWithStateInPandas(matching, "answers binary", "append", "none")
     return found.mapInArrow(unpacked, answers)
@@ -92,7 +92,7 @@ def stream_rows(
 
 
 _PLACES: Final = 25_200
-"""The least number that all up to 10, and 200, divide."""
+"""All numbers up to 10 divide it, and 200."""
 
 
 def part_keys(spark: SparkSession, parts: int) -> tuple[int, ...]:
@@ -125,6 +125,11 @@ def _without_nulls(frame: DataFrame, types: dict[str, str]) -> DataFrame:
         instead = F.lit("" if forms[name] == "string" else -1).cast(forms[name])
         columns[name] = F.coalesce(columns[name], instead)
     return frame.select("time", "kind", *(column.alias(name) for name, column in columns.items()))
+
+
+def _answered(name: str) -> str:
+    """Whole numbers of any kind come out as large ones."""
+    return "string" if name == "string" else "bigint"
 
 
 def _arrow_type(name: str) -> str:

@@ -1,7 +1,7 @@
 """Rows on their way to a stateful function of Spark, and its answers: blobs of Arrow.
 
 Spark hands rows to such a function one by one, as Python objects, and takes them back so.  Of a blob it knows nothing: it is
-one row, whatever is in it.
+one row, whatever is in it (``matching.packing`` has the same for other reasons).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from nearcast.pipeline.matching.packing import write_blob
 
 DEAL = "deal"
 """Column of the number of the part that a row is for; null: for all."""
@@ -43,8 +45,7 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def blob_of(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+    write_blob(sink, table)
     written: bytes = sink.getvalue().to_pybytes()
     return written
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nearcast.errors import InvalidSettings
 from nearcast.pipeline.matching.changes import REPORT
@@ -27,8 +28,11 @@ NEVER: Final = -(2**62)
 LEAST_COMPACTED: Final = 500_000
 """Rows that may come after the base, whatever its size, before it is written anew."""
 
+MOST_SINCE: Final = 250
+"""Tables that may come after the base, however small: each is named in the head, which every batch reads and writes."""
+
 MOST_KEPT: Final = 8
-"""A worker serves few parts, but nobody tells it which bases were written anew by others."""
+"""A worker serves few parts."""
 
 BASE: Final = "base"
 WAITING: Final = "waiting"
@@ -48,8 +52,9 @@ class PartState:
 
     schema: pa.Schema
     parts: int
-    watermark: int = NEVER
+    lineage: str = field(default_factory=_new_name)
     base_name: str = field(default_factory=_new_name)
+    watermark: int = NEVER
     waiting: pa.Table = field(init=False)
     base: pa.Table = field(init=False)
     since: list[pa.Table] = field(default_factory=list)
@@ -84,7 +89,8 @@ class PartState:
 
     def save(self, store: Store, forget_after: int | None) -> None:
         """After a batch; only what has changed is written."""
-        if sum(each.num_rows for each in self.since) > max(self.base.num_rows, LEAST_COMPACTED):
+        rows = sum(each.num_rows for each in self.since)
+        if rows > max(self.base.num_rows, LEAST_COMPACTED) or len(self.since) > MOST_SINCE:
             self._write_anew(forget_after)
         if self._base_is_new:
             store.put(BASE, self.base)
@@ -98,7 +104,8 @@ class PartState:
             store.put(WAITING, self.waiting)
             self._waiting_is_stored = self.waiting.num_rows > 0
         self._version = _new_name()
-        store.put_head(Head(self._version, self.base_name, self.names, self.watermark, self.parts))
+        head = Head(self.lineage, self._version, self.base_name, self.names, self.watermark, self.parts)
+        store.put_head(head)
 
     def walk(self, changes: pa.Table, events: pa.Table, before: int, *, rich: bool) -> Iterator[Found]:
         """What is due: ``before`` is the watermark that there was, events are in the order of their time."""
@@ -122,8 +129,9 @@ class PartState:
         """One row for each key."""
         oldest = NEVER if forget_after is None else self.watermark - forget_after
         self._begin_anew(compacted(pa.concat_tables([self.base, *self.since]), oldest))
-        if forget_after is not None:
-            self._load()
+        known = 0 if self._replayer.ids is None else len(self._replayer.ids)
+        if forget_after is not None or known > 2 * pc.count_distinct(self.base.column("client")).as_py():
+            self._load()  # or it would know for ever whoever was there once
 
     def _begin_anew(self, base: pa.Table) -> None:
         self._outdated = max(self._outdated, len(self.names))
@@ -136,7 +144,7 @@ class PartState:
 
 
 _KEPT: Final[dict[str, PartState]] = {}
-"""What this worker has loaded, by the name of its base."""
+"""What this worker has loaded, by its lineage."""
 
 
 def stored(store: Store, schema: pa.Schema, parts: int) -> PartState:
@@ -149,9 +157,9 @@ def stored(store: Store, schema: pa.Schema, parts: int) -> PartState:
             f"the checkpoint of this stream is of {head.parts} parts, not {parts}: "
             f"go on with parts = {head.parts}, or begin with another checkpoint"
         )
-    kept = _KEPT.pop(head.base, None)
-    if kept is None or kept.names != head.since[: len(kept.names)]:
-        kept = PartState(schema, parts, base_name=head.base)
+    kept = _KEPT.pop(head.lineage, None)
+    if kept is None or kept.base_name != head.base or kept.names != head.since[: len(kept.names)]:
+        kept = PartState(schema, parts, head.lineage, head.base)
     kept.bring_up_to(head, store)
     return kept
 
@@ -159,4 +167,4 @@ def stored(store: Store, schema: pa.Schema, parts: int) -> PartState:
 def keep(part: PartState) -> None:
     while len(_KEPT) >= MOST_KEPT:
         del _KEPT[next(iter(_KEPT))]
-    _KEPT[part.base_name] = part
+    _KEPT[part.lineage] = part

@@ -22,6 +22,8 @@ class Head(msgspec.Struct, frozen=True):
     All names are new whenever something is written: what a failed attempt has left in a worker is not taken for the state.
     """
 
+    lineage: str
+    """Of the part, for ever: under this name workers keep what they have loaded of it."""
     version: str
     base: str
     since: list[str]
@@ -51,9 +53,6 @@ class Store:
         return schema.empty_table() if found is None else table_in(found[0], schema)
 
     def put(self, name: str, table: pa.Table) -> None:
-        # Subscriptions repeat: each distinct text is stored once.
-        place = table.column_names.index("detail")
-        table = table.set_column(place, "detail", table.column("detail").combine_chunks().dictionary_encode())
         self._blobs.updateValue((name,), (blob_of(table),))
 
     def remove(self, name: str) -> None:

@@ -26,6 +26,6 @@ def forward(
     from nearcast.pipeline.source.options import READABLE
 
     run.settings.kafka.client()  # complains if there is none
-    tables = journal_tables(run, broker, *(table or READABLE))
+    tables = journal_tables(run, broker, *(table or READABLE), once=once)
     follow(to_topics(run, tables), out or run.warehouse / "forwarded", once=once, seconds=seconds)
     return {"broker": broker, "topics": [f"{run.settings.kafka.prefix}{name}" for name in tables]}

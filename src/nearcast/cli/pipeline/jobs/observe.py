@@ -32,11 +32,12 @@ def observe(
     tables = read_lake(run.spark, run.lake)
     stretch = stretch_of(tables["reports"])
     folder = out or run.warehouse / "observed"
+    observed = observations(tables, stretch, how)
+    places = {name: replaceable(folder / name) for name in observed}  # before the first is replaced
     rows: dict[str, int] = {}
-    for name, frame in observations(tables, stretch, how).items():
-        written = replaceable(folder / name)
-        frame.write.mode("overwrite").parquet(written)
-        rows[name] = run.spark.read.parquet(written).count()
+    for name, frame in observed.items():
+        frame.write.mode("overwrite").parquet(places[name])
+        rows[name] = run.spark.read.parquet(places[name]).count()
     points: list[dict[str, Any]] = [
         row.asDict()
         for row in run.spark.read.parquet(str(folder / "points")).orderBy("clients", ascending=False).collect()

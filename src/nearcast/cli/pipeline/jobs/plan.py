@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
-from nearcast.model.time import MICROSECONDS, duration, to_datetime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +39,7 @@ def plan(
     ] = 1.0,
 ) -> Document:
     """Plan the grid factor from how many clients there are; with --broker, read its newest records too and have it carried out."""
+    from nearcast.model.time import MICROSECONDS, duration
     from nearcast.pipeline.observation.attraction import Lingering
     from nearcast.pipeline.observation.density import crowd
     from nearcast.pipeline.plans import decisions, grid_ladder, latest, orders, over, plans
@@ -53,8 +53,9 @@ def plan(
     if found:
         _hand_in(orders(made), broker)
     if at_points is not None:
-        # After the plan for everybody, which ends all regions.
-        ordered = _at_points(reports, length, Lingering(least), at_points).cache()
+        # With what holds elsewhere, so that points that are no more are over.
+        elsewhere = found[0]["scheme"] if found else None
+        ordered = _at_points(reports, length, Lingering(least), at_points, elsewhere).cache()
         regions = [row.asDict(recursive=True) for row in ordered.collect()]
         if regions:
             _hand_in(ordered, broker)
@@ -75,11 +76,12 @@ def _reports(run: Run, broker: str | None) -> DataFrame:
     return (reader.option("lake", str(run.lake)) if run.lake.is_dir() else reader).load()
 
 
-def _at_points(reports: DataFrame, length: int, crowd: Lingering, scheme: str) -> DataFrame:
+def _at_points(reports: DataFrame, length: int, crowd: Lingering, scheme: str, elsewhere: str | None) -> DataFrame:
     """The order for the attraction points of the newest stretch of that length."""
     from pyspark.sql import functions as F
 
     from nearcast.metrics.maps import Grid
+    from nearcast.model.time import MICROSECONDS, to_datetime
     from nearcast.pipeline.observation.attraction import attraction_points
     from nearcast.pipeline.observation.report import stretch_of
     from nearcast.pipeline.plans import orders_at_points
@@ -89,7 +91,7 @@ def _at_points(reports: DataFrame, length: int, crowd: Lingering, scheme: str) -
     newest = reports.where(F.col("time") >= F.lit(to_datetime(since)))
     seconds = (whole.until - since) / MICROSECONDS
     points = attraction_points(newest, Grid(whole.middle, _CELL), crowd, seconds)
-    return orders_at_points(points, since, scheme)
+    return orders_at_points(points, since, scheme, elsewhere)
 
 
 def _hand_in(ordered: DataFrame, broker: str | None) -> None:

@@ -15,6 +15,7 @@ from nearcast.cli.pipeline.journal import (
     to_topics,
     topic_tables,
 )
+from nearcast.errors import InvalidSettings
 
 _TABLES = ("events", "reports", "subscriptions", "contexts", "clients")
 
@@ -28,7 +29,8 @@ def stream(
     delay: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="Seconds by which rows may come after newer ones (default: 0 of a lake alone, otherwise 1)."
+            min=0.0,
+            help="Seconds by which rows may come after newer ones (default: 0 of a lake, 1 of a broker, 10 of Kafka).",
         ),
     ] = None,
     from_kafka: Annotated[
@@ -43,7 +45,7 @@ def stream(
 ) -> Document:
     """Match events as they are recorded; a stream that was stopped goes on where it was.
 
-    Of a lake alone, the last events wait for what is recorded after them.
+    A lake alone is read once; its last events wait for what is recorded after them.
     """
     from nearcast.pipeline.clock import clock
     from nearcast.pipeline.streaming import StreamSettings, match_stream
@@ -51,9 +53,19 @@ def stream(
 
     folder = out or run.warehouse / "stream"
     live = broker is not None or from_kafka
-    tables = topic_tables(run, *_TABLES) if from_kafka else journal_tables(run, broker, *_TABLES)
+    if from_kafka:
+        tables = topic_tables(run, *_TABLES)
+    else:
+        tables = journal_tables(run, broker, *_TABLES, once=once)
+        if not live and not once:
+            raise InvalidSettings(
+                "a lake grows by a minute at a time, some tables before others; read it --once, or name its --broker URL"
+            )
     # Tables are asked one after the other how far they go: rows of the last moments may miss a batch.
-    settings = StreamSettings(delay=delay if delay is not None else 1.0 if live else 0.0)
+    behind = 10.0 if from_kafka else 1.0 if live else 0.0
+    settings = StreamSettings(delay=behind if delay is None else delay)
+    # A stream has as many tasks as there are partitions when it begins.
+    run.spark.conf.set("spark.sql.shuffle.partitions", settings.parts)
     tables["events"] = tables["events"].where("timing is null").drop("receivers")
     answers = match_stream(**tables, clock=clock(run.spark, running=live), settings=settings)
     checkpoint = folder / "checkpoint"
