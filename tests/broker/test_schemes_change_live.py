@@ -50,7 +50,8 @@ def walk(folder: Path, people: int, seconds: float, every: float) -> Verdict:
         walkers = await crowd(broker.url, people, size, seconds, talks_every=6.0, seed=people)
         changing.cancel()
         await asyncio.gather(changing, return_exceptions=True)
-        assert exchange(broker, "RADIAL") >= seconds / every / 2, "schemes did change"
+        # Each change takes a second or two with a thousand clients, more on a busy machine.
+        assert exchange(broker, "RADIAL") >= seconds / every / 3, "schemes did change"
         return judge(walkers)
 
     with served(folder, settings(size)) as broker:
