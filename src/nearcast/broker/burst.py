@@ -15,7 +15,7 @@ import numpy as np
 from mqtt5 import PubAckReasonCode, PublishPacket
 
 from nearcast.broker.entries import placed_entry
-from nearcast.broker.message import Message
+from nearcast.broker.message import Message, size_of
 from nearcast.broker.publishing import Publishing, message_of
 from nearcast.broker.router import Target
 from nearcast.broker.session import Session
@@ -72,14 +72,7 @@ class Gathered(msgspec.Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """Bytes, roughly."""
-        packet = self.packet
-        size = len(packet.payload) + len(self.topic)
-        for name, value in packet.user_properties:
-            size += len(name) + len(value)
-        for more in (packet.content_type, packet.response_topic, packet.correlation_data):
-            if more is not None:
-                size += len(more)
-        return size
+        return size_of(self.packet, self.topic)
 
     @property
     def addressed(self) -> bool:

@@ -91,3 +91,14 @@ class Message:
             start += 1
         cut = start + 3 + int.from_bytes(data[start + 1 : start + 3])
         return data[:cut], data[cut + 2 :]
+
+
+def size_of(packet: PublishPacket, topic: str) -> int:
+    """Bytes of what a publish brings, roughly."""
+    size = len(packet.payload) + len(topic)
+    for name, value in packet.user_properties:
+        size += len(name) + len(value)
+    for more in (packet.content_type, packet.response_topic, packet.correlation_data):
+        if more is not None:
+            size += len(more)
+    return size

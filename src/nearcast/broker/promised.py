@@ -13,7 +13,7 @@ import msgspec
 from mqtt5 import PublishPacket
 
 from nearcast.broker.entries import plain_entry, plain_event
-from nearcast.broker.message import Message
+from nearcast.broker.message import Message, size_of
 from nearcast.broker.publishing import Publishing, message_of, owed_to
 from nearcast.broker.router import Route, Target
 from nearcast.broker.session import Session
@@ -49,15 +49,8 @@ class Promised(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes, roughly; as those of ``Gathered``."""
-        packet = self.packet
-        size = len(packet.payload) + len(self.topic)
-        for name, value in packet.user_properties:
-            size += len(name) + len(value)
-        for more in (packet.content_type, packet.response_topic, packet.correlation_data):
-            if more is not None:
-                size += len(more)
-        return size
+        """Bytes, roughly."""
+        return size_of(self.packet, self.topic)
 
 
 class _Copies(msgspec.Struct, frozen=True, gc=False):
