@@ -1,7 +1,7 @@
 """Slices of time: each gets what changes in it, and the last state of everything before it.
 
 The last state is found per key and slice (an aggregate that shrinks at once), and handed on to later slices by a window
-over what is left; no window ever runs over all reports.
+over what is left.
 """
 
 from __future__ import annotations

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nearcast.matching.growing import grown
 from nearcast.model.time import MICROSECONDS
 from nearcast.pipeline.matching.changes import ENDED, REPORT, SUBSCRIPTION
 from nearcast.pipeline.matching.happened import happened
+from nearcast.pipeline.matching.packing import codes
 from nearcast.pipeline.matching.replayer import Changed, Found, Replayer, last_rows
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class LastingReplayer(Replayer):
 
     def numbers(self, clients: pa.ChunkedArray) -> Int32s:
         """Of clients that may be new."""
-        coded = _coded(clients)
-        names, known = coded.dictionary.to_pylist(), self._numbers
+        found, code = codes(clients)
+        names, known = found.to_pylist(), self._numbers
         new = [name for name in names if name not in known]
         if new:
             first = len(known)
@@ -46,11 +46,11 @@ class LastingReplayer(Replayer):
             texts = [str(number) for number in range(first, first + len(new))]
             self._names += texts
             self._matcher.add_clients(texts)
-            added = pa.array(new, coded.dictionary.type)
+            added = pa.array(new, found.type)
             self.ids = added if self.ids is None else pa.concat_arrays([self.ids, added])
         of_code = np.array([known[name] for name in names], np.int32)
-        found: Int32s = of_code[coded.indices.to_numpy(zero_copy_only=False)]
-        return found
+        numbers: Int32s = of_code[code]
+        return numbers
 
     def in_order(self, changes: pa.Table) -> Changed:
         """The changes in the order in which they count; without late reports, if newer ones are known."""
@@ -106,15 +106,15 @@ class LastingReplayer(Replayer):
 
 def _changed(changes: pa.Table, client: Int32s) -> Changed:
     """As they are in the table, with clients by these numbers."""
-    details = _coded(changes.column("detail"))
+    texts, detail = codes(changes.column("detail"))
     return Changed(
         changes.column("time").to_numpy(),
         changes.column("kind").to_numpy(),
         client,
         changes.column("lat").to_numpy(),
         changes.column("lon").to_numpy(),
-        pc.fill_null(details.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False),
-        details.dictionary.to_pylist(),
+        detail,
+        texts.to_pylist(),
     )
 
 
@@ -123,14 +123,10 @@ def _order(changes: pa.Table) -> Any:
     return np.lexsort(tuple(changes.column(name).to_numpy() for name in ("kind", "offset", "time")))
 
 
-def _coded(column: pa.ChunkedArray) -> Any:
-    return column.combine_chunks().dictionary_encode()
-
-
 def compacted(changes: pa.Table, oldest: int) -> pa.Table:
     """One row for each key: its last; nothing of clients of whom nothing was heard since ``oldest``, nor of what ended long ago."""
     changes = changes.take(pa.array(_order(changes)))
-    changed = _changed(changes, _coded(changes.column("client")).indices.to_numpy().astype(np.int32, copy=False))
+    changed = _changed(changes, codes(changes.column("client"))[1])
     heard = np.full(len(changes), oldest - 1)  # there are not more clients than rows
     np.maximum.at(heard, changed.client, changed.time)
     ended = np.array([_is_end(text) for text in changed.texts] + [False])

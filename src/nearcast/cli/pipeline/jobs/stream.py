@@ -1,4 +1,4 @@
-"""``nearcast pipeline stream``: the same match on what a broker records from now on."""
+"""``nearcast pipeline stream``: the same match on all that a broker has recorded, and on what it records from now on."""
 
 from pathlib import Path
 from typing import Annotated
