@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp-ready
 
-.PHONY: help setup demo test check bench java lock clean
+.PHONY: help setup demo test check bench status java lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,11 @@ bench: $(READY) ## install the peers that the package manager offers, then compa
 	@$(BIN)/nearcast bench match $(ARGS)
 	@$(BIN)/nearcast bench radio $(ARGS)
 	@$(BIN)/nearcast bench broker $(ARGS)
+	@$(BIN)/nearcast bench pipeline $(ARGS)
+
+status: $(READY) ## measure again what was promised, and write docs/status.md (ARGS="match ar": only these)
+	@sh scripts/install-peers
+	@$(BIN)/python scripts/status.py $(ARGS)
 
 java: $(READY) ## say which Java Spark will use
 	@$(BIN)/python -m nearcast.pipeline.java

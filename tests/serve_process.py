@@ -9,9 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 COMMAND = Path(sys.executable).with_name("nearcast")
-PATIENCE = 60.0
-"""Seconds for a start: importing everything takes a while on a machine that has other work."""
 
 
 class ServeProcess:

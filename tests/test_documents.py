@@ -62,7 +62,8 @@ def test_every_command_shown_exists(document: Path, capsys: pytest.CaptureFixtur
             assert words[0] in targets, f"make {rest}"
             continue
         assert main([*words, "--help"]) == 0, f"nearcast {rest}"
-        assert all(option in capsys.readouterr().out for option in rest.split() if option.startswith("-"))
+        printed = capsys.readouterr().out
+        assert all(option in printed for option in rest.split() if option.startswith("-"))
 
 
 @every_document

@@ -1,11 +1,10 @@
 """The public names are these, each is documented, and asking for none of them costs next to nothing."""
 
 import inspect
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
+from tests.child import loaded_by, run_python
 
 import nearcast
 
@@ -56,11 +55,11 @@ def test_importing_nearcast_is_quick_and_loads_nothing_slow() -> None:
         "import sys, time; start = time.perf_counter(); import nearcast; took = time.perf_counter() - start; "
         "print(took, sorted({'numba', 'numpy', 'shapely', 'cql2', 'nearcast.model'} & set(sys.modules)))"
     )
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-        ).stdout.split(maxsplit=1)
-        for _ in range(3)
-    ]
+    answers = [run_python("-c", script).split(maxsplit=1) for _ in range(3)]
     assert {loaded for _, loaded in answers} == {"[]\n"}
     assert min(float(took) for took, _ in answers) < 0.1, "the best of three: the machine may be busy"
+
+
+def test_a_client_loads_nothing_that_only_others_need() -> None:
+    loaded = loaded_by("import nearcast; nearcast.connect")
+    assert not {"numba", "numpy", "pandas", "pyarrow", "pyspark", "shapely"} & loaded

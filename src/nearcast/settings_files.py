@@ -1,6 +1,6 @@
 """What may stand at a key of a settings file, and how a file is read.
 
-Durations are written as everywhere in nearcast (``2h``, ``1h30m``), sizes with a unit (``64 KiB``).  In Python both are whole
+Durations are written as everywhere in nearcast (``2h``, ``1h30m``, ``10 min``), sizes with a unit (``64 KiB``).  In Python both are whole
 numbers: microseconds and bytes.
 """
 
@@ -9,19 +9,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from nearcast.errors import InvalidSettings
+from nearcast.guesses import guess
 from nearcast.model.time import duration, duration_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_SIZE: Final = re.compile(r"(\d{1,15}) ?(B|kB|MB|GB|KiB|MiB|GiB|TB|TiB)")
-_UNITS: Final = {
+SIZES: Final = {
     "B": 1,
     "kB": 1000,
     "MB": 1000**2,
@@ -32,6 +31,9 @@ _UNITS: Final = {
     "GiB": 1024**3,
     "TiB": 1024**4,
 }
+"""Bytes of each unit, also in scenarios."""
+
+_SIZE: Final = re.compile(rf"(\d{{1,15}}) ?({'|'.join(SIZES)})")
 _AT: Final = re.compile(r"(?P<what>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 
 
@@ -62,14 +64,14 @@ class Size(int):
     def of(cls, value: object) -> Size:
         found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
         if found is None:
-            raise InvalidSettings(f"{value!r} is no size; write one such as '64 KiB' (units: {', '.join(_UNITS)})")
-        return cls(int(found[1]) * _UNITS[found[2]])
+            raise InvalidSettings(f"{value!r} is no size; write one such as '64 KiB' (units: {', '.join(SIZES)})")
+        return cls(int(found[1]) * SIZES[found[2]])
 
     def __str__(self) -> str:
         unit = max(
-            (unit for unit, size in _UNITS.items() if self and self % size == 0), key=_UNITS.__getitem__, default="B"
+            (unit for unit, size in SIZES.items() if self and self % size == 0), key=SIZES.__getitem__, default="B"
         )
-        return f"{self // _UNITS[unit]} {unit}"
+        return f"{self // SIZES[unit]} {unit}"
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -143,9 +145,8 @@ def _unknown_keys(raw: Mapping[str, Any], kind: type[msgspec.Struct], where: str
     for key, value in raw.items():
         path = f"{where}.{key}" if where else key
         if key not in known:
-            near = get_close_matches(key.lower().replace("-", "_"), known, 1)
-            guess = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
-            yield f"{path}: there is no such key; {guess}"
+            hint = guess(key, known) or f"; known here: {', '.join(known)}"
+            yield f"{path}: there is no such key{hint}"
             continue
         section = _section(types[known[key]])
         if section is None:

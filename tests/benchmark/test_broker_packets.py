@@ -14,6 +14,7 @@ from nearcast.benchmark.broker_packets import (
     numbered,
     packet_identifiers,
 )
+from nearcast.errors import BenchmarkError
 from nearcast.mqtt.codec3_reader import read as read_3_1_1
 
 FIVE, THREE = Dialect(5), Dialect(4)
@@ -52,7 +53,7 @@ def test_version_3_1_1_subscribes_without_properties_and_refuses_them() -> None:
     packet = read_small_3_1_1(THREE.subscribe(["a/b"], qos=1))
     assert isinstance(packet, mqtt5.SubscribePacket)
     assert packet.topic_filters[0].max_qos == mqtt5.QoS.AT_LEAST_ONCE
-    with pytest.raises(ValueError, match="no properties"):
+    with pytest.raises(BenchmarkError, match="no properties"):
         THREE.subscribe(["a/b"], properties=[("nc-area", "150")])
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mqtt5 import ConnAckPacket, ConnectPacket, Packet, PubAckPacket, PublishPacket, QoS
-from tests.broker.chronology_rig import PATIENCE, HandClock
+from tests.broker.temporal_rig import PATIENCE, HandClock
 
-from nearcast.broker.connection import Connection
+from nearcast.broker.connections.connection import Connection
 from nearcast.broker.core import Broker
 from nearcast.broker.settings import BrokerSettings
 from nearcast.errors import JournalFailed

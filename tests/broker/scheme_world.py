@@ -17,11 +17,11 @@ from typing import Final
 
 import msgspec
 
-from nearcast.broker.schemes import LiveSchemes, SchemePlan
+from nearcast.broker.schemes.live import LiveSchemes, SchemePlan
 from nearcast.client.schemes import ClientSchemes
 from nearcast.dissemination.scheme_state import ClientState
 from nearcast.filtering.attraction import Zone, Zones
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox, SquareGrid
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -101,6 +101,7 @@ class Disk:
     memory: bytes | None = None
     regions: bytes | None = None
     states: dict[str, bytes] = field(default_factory=dict)
+    named: dict[str, bool] = field(default_factory=dict)
     subscriptions: dict[str, dict[str, Subscription]] = field(default_factory=dict)
     events: set[str] = field(default_factory=set)
     outgoing: dict[str, dict[str, Event]] = field(default_factory=dict)
@@ -134,11 +135,14 @@ class Server:
             # In whatever order sessions and schemes are read.
             steps = [partial(self.schemes.subscribe, client, each) for each in disk.subscriptions[client].values()]
             if client in disk.states:
-                steps.insert(number % 2, partial(self.schemes.restore, client, disk.states[client]))
+                steps.insert(number % 2, partial(self._restore, client))
             for step in steps:
                 step()
         self.schemes.start()
         self.write()
+
+    def _restore(self, client: str) -> None:
+        self.schemes.restore(client, self.disk.states[client], named=self.disk.named.get(client, False))
 
     def _changed(self) -> None:
         # As a journal does it: at the end of this turn of the loop.
@@ -149,6 +153,7 @@ class Server:
         self.disk.memory = changes.memory or self.disk.memory
         self.disk.regions = changes.regions or self.disk.regions
         self.disk.states |= changes.clients
+        self.disk.named |= changes.named
 
     def _send(self, client: str, payload: bytes) -> None:
         person = self.world.people[client]
@@ -158,7 +163,7 @@ class Server:
         present = client in self.disk.subscriptions and not anew
         if not present:
             self.world.given_up.update((event, client) for event in self.disk.outgoing.get(client, ()))
-            for kept in (self.disk.states, self.disk.subscriptions, self.disk.outgoing):
+            for kept in (self.disk.states, self.disk.named, self.disk.subscriptions, self.disk.outgoing):
                 kept.pop(client, None)
             self.disk.subscriptions[client], self.disk.outgoing[client] = {}, {}
         self.connections[client] = connection

@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.serve_process import COMMAND, PATIENCE, ServeProcess
+from tests.serve_process import COMMAND, ServeProcess
+from tests.waiting import PATIENCE
 
 __all__ = ["COMMAND", "PATIENCE", "ServedBroker", "served"]
 

@@ -14,10 +14,11 @@ from tests.broker.talker import Talker, run, serving, talking
 from tests.broker.test_http import PROBLEM, asking, by_http
 from tests.broker.test_security import RULES
 
+import nearcast
 from nearcast.broker import answering
 from nearcast.broker.answering import ANSWERED
-from nearcast.broker.planned import GATEWAYS
-from nearcast.broker.scheming import PLANS
+from nearcast.broker.schemes.plans import GATEWAYS
+from nearcast.broker.schemes.scheming import NAMED, PLANS
 from nearcast.broker.server import Server
 from nearcast.errors import JournalFailed
 from nearcast.journal import DeliveryEntry, Put, TransitionEntry
@@ -129,7 +130,7 @@ def test_what_cannot_be_delivered_is_counted_and_not_tried_again(tmp_path: Path)
             await ada.subscribe("public/#", 1)
             await eve.tell("guests/a", b"")
             who = identity(server, "ada")
-            server.broker.chronology.unpublishing.offsets.add(17)
+            server.broker.temporal.unpublishing.offsets.add(17)
             rows = [
                 row("1", "nobody", topic="public/a"),
                 row("2", who, topic="public/a", offset=17),
@@ -371,6 +372,34 @@ def test_a_broker_starts_without_regions_and_gateways_that_it_cannot_read(
         assert "gateways of region 'park' cannot be read" in caplog.text
 
     run(story())
+
+
+def test_a_broker_that_restarts_knows_whom_plans_have_named(tmp_path: Path) -> None:
+    everywhere = {**PARK, "radius": 20_000_000.0}
+
+    async def story() -> None:
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as http:
+            for name in ("ada", "bob"):
+                async with nearcast.connect(url(server), client_id=name) as client:
+                    await client.update(lat=49.87, lon=8.65)
+                    await client.subscribe("news", within=100).__aenter__()
+            assert (await http.post("/transitions", json={"scheme": "STE", "clients": ["ada"]})).status_code == 200
+        async with serving(tmp_path, listen={"http_port": "any"}) as server, asking(server) as http:
+            assert await carry_out(http, {"plan": "p1", "scheme": "GRID", "regions": [everywhere]}) == {
+                "carried out": 1
+            }
+            live = server.broker.scheming.live
+            assert [live.scheme_of(name).name for name in ("ada", "bob")] == ["STE", "GRID"]
+            async with nearcast.connect(url(server), client_id="ada", clean_start=True) as client:
+                await client.update(lat=49.87, lon=8.65)
+                await client.subscribe("news", within=100).__aenter__()
+            assert server.broker.journal.load(NAMED) == {}
+
+    run(story())
+
+
+def url(server: Server) -> str:
+    return f"mqtt://127.0.0.1:{server.addresses['mqtt'][1]}"
 
 
 def test_only_operators_hand_something_in(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_an_event_that_is_sent_again_after_a_fall_is_not_doubled(tmp_path: Path)
                 event = await reader.heard()
                 reader.send(PubAckPacket(event.packet_id or 0))
                 await until(lambda: not server.broker.sessions.all["reader"].pending)
-            await until(lambda: not server.broker.house.open)
+            await until(lambda: not server.broker.services.open)
             async with (
                 fallen(server, tmp_path / "second") as again,
                 talking(again, "reader", **DAY) as reader,

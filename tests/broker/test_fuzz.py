@@ -98,7 +98,7 @@ class Siege:
         before = self.pair.acknowledged
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*(self._one(attack) for attack in those))
-            await until(lambda: len(self.server.broker.house.open) == 2)
+            await until(lambda: len(self.server.broker.services.open) == 2)
             await until(lambda: self.pair.acknowledged > before or self.pair._tasks[0].done())
         self.pair.check()
         assert not self.failures, self.failures
@@ -217,9 +217,9 @@ def test_a_packet_that_never_comes_in_whole_is_given_up(siege: Siege) -> None:
         host, port = siege.server.addresses["mqtt"]
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"\x10\x7f\x00\x04MQ")
-        await until(lambda: len(siege.server.broker.house.open) == 3)
+        await until(lambda: len(siege.server.broker.services.open) == 3)
         late = siege.server.broker.clock.now() + 11_000_000
-        for conversation in list(siege.server.broker.house.open)[2:]:
+        for conversation in list(siege.server.broker.services.open)[2:]:
             conversation.look_after(late)
         with contextlib.suppress(ConnectionResetError):  # it had sent what nobody read
             assert await asyncio.wait_for(reader.read(), PATIENCE) == b""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import ConnAckPacket, ConnectPacket, DisconnectPacket
-from tests.broker.chronology_rig import running
 from tests.broker.talker import Talker, broker, run, talking, until
+from tests.broker.temporal_rig import running
 
 import nearcast
 from nearcast.broker.server import Server

@@ -20,7 +20,9 @@ from tests.broker.talker import run, serving, talking
 from tests.broker.test_security import RULES
 
 from nearcast.broker.access.users import add_user
+from nearcast.broker.schemes.live import LiveSchemes
 from nearcast.broker.server import Server
+from nearcast.errors import TransitionFailed
 
 CLOUD_EVENT = {"content-type": "application/cloudevents+json"}
 CLOUD_EVENTS = {"content-type": "application/cloudevents-batch+json"}
@@ -268,8 +270,10 @@ def test_the_rules_hold_here_too(tmp_path: Path) -> None:
             assert "jam" not in answer.text
         answer = await client.get("/events", params={"topic": "secret/#"}, auth=ada)
         assert len(answer.json()["features"]) == 1
-        for path in ("/status", "/journal"):
-            assert (await client.get(path)).status_code == 403, path
+        for path in ("/status", "/transitions", "/journal"):
+            refused = await client.get(path)
+            assert (refused.status_code, refused.headers["content-type"]) == (403, PROBLEM), path
+            assert "plans = true" in refused.json()["detail"]
         order = {"scheme": "GRID"}
         assert (await client.post("/transitions", json=order)).status_code == 403
         assert (await client.get("/healthz")).status_code == 200
@@ -322,7 +326,25 @@ def test_transitions_are_commanded_and_shown(tmp_path: Path) -> None:
             refused = await client.post("/transitions", json=body)
             assert refused.status_code in {400, 404}, refused.text
             assert refused.headers["content-type"].startswith(PROBLEM)
+        # There is such a scheme, but not on this ground, which is the whole world.
+        refused = await client.post("/transitions", json={"scheme": "EGRID(cells=hexagon)"})
+        assert (refused.status_code, refused.headers["content-type"]) == (400, PROBLEM)
+        assert "hexagons" in refused.json()["detail"]
+        assert (await client.get("/transitions")).json() == answer.json()
 
+    by_http(tmp_path, story)
+
+
+def test_a_transition_that_fails_is_no_failure_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: object, _scheme: str, _clients: object) -> None:
+        raise TransitionFailed("the old one goes on")
+
+    async def story(_server: Server, client: httpx.AsyncClient) -> None:
+        refused = await client.post("/transitions", json={"scheme": "STE"})
+        assert (refused.status_code, refused.headers["content-type"]) == (409, PROBLEM)
+        assert refused.json()["detail"] == "the old one goes on"
+
+    monkeypatch.setattr(LiveSchemes, "transition", fail)
     by_http(tmp_path, story)
 
 

@@ -162,7 +162,7 @@ def test_what_is_no_mqtt_ends_a_websocket(tmp_path: Path, said: str | bytes) -> 
             await line.send(said)
             with pytest.raises(ConnectionClosed):
                 await asyncio.wait_for(line.recv(), PATIENCE)
-        await until(lambda: not server.broker.house.open)
+        await until(lambda: not server.broker.services.open)
 
     broker(tmp_path, scenario, listen=ALL)
 
@@ -188,6 +188,6 @@ def test_other_protocols_are_turned_away(tmp_path: Path, door: str, said: bytes)
             answer = await asyncio.wait_for(reader.read(), PATIENCE)
         assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
         writer.close()
-        await until(lambda: not server.broker.house.open)
+        await until(lambda: not server.broker.services.open)
 
     broker(tmp_path, scenario, listen=ALL)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.broker.chronology_rig import SPOT, HandClock, Rig, running
+from tests.broker.temporal_rig import SPOT, HandClock, Rig, running
 
 from nearcast.errors import InvalidArea, InvalidEvent, QuotaExceeded
 from nearcast.model.geometry import Point
@@ -34,7 +34,7 @@ def test_a_relative_reach_moves_with_its_producer(tmp_path: Path) -> None:
             await rig.settle()
             assert bob.got[-1].topic == "a/b"
             assert bob.ids()[:1] + bob.ids()[2:] == ["near", "own reach"]
-            assert rig.broker.chronology.statistics().proximities.moving == 1
+            assert rig.broker.temporal.statistics().proximities.moving == 1
             await rig.say("ada", ANNOUNCE)
             await rig.publish("ada", id="for everybody")
             await rig.settle()
@@ -52,7 +52,7 @@ def test_a_stationary_one_stays_also_after_a_kill(tmp_path: Path) -> None:
         other = await rig.killed(tmp_path / "two")
         try:
             await other.connect("ada", expiry=1_000)
-            statistics = other.broker.chronology.statistics().proximities
+            statistics = other.broker.temporal.statistics().proximities
             assert (statistics.stationary, statistics.moving) == (1, 1)
             for client, position in (("bob", SPOT), ("cyd", FAR)):
                 await other.connect(client)
@@ -75,10 +75,10 @@ def test_it_ends_with_its_session(tmp_path: Path) -> None:
             await rig.say("ada", ANNOUNCE, b"100")
             await rig.written()
             assert len(rig.broker.journal.load("proximities")) == 1
-            rig.broker.reception.forget(rig.session("ada"))
+            rig.broker.lifecycle.forget(rig.session("ada"))
             await rig.written()
             assert rig.broker.journal.load("proximities") == {}
-            assert rig.broker.chronology.statistics().proximities.moving == 0
+            assert rig.broker.temporal.statistics().proximities.moving == 0
 
     asyncio.run(play())
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
             for payload in (b"wide", b"\xff", b'{"circle": -5}'):
                 with pytest.raises(InvalidArea):
                     rig.say("ada", ANNOUNCE, payload)
-            rig.broker.chronology.proximities.most = 1
+            rig.broker.temporal.proximities.most = 1
             await rig.say("ada", ANNOUNCE, b"100")
             await rig.say("ada", ANNOUNCE, b"200")
             with pytest.raises(QuotaExceeded, match="unannounce"):

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.chronology_rig import SPOT, HandClock, Rig, running, told
+from tests.broker.temporal_rig import SPOT, HandClock, Rig, running, told
 
-from nearcast.broker import holding
+from nearcast.broker.temporal import held_back
 from nearcast.errors import InvalidProperty
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
@@ -51,7 +51,7 @@ def test_stored_events_come_in_order_and_then_live_ones(tmp_path: Path) -> None:
         assert bob.ids() == ids
         assert {int(packet.qos) for packet in bob.got} == {1}
         assert not any(packet.retain for packet in bob.got)
-        assert rig.broker.chronology.statistics().replays.under_way == 0
+        assert rig.broker.temporal.statistics().replays.under_way == 0
 
     in_broker(tmp_path, play)
 
@@ -184,7 +184,7 @@ def test_batches_say_how_many_there_are_and_wait(tmp_path: Path) -> None:
         live = await published(rig, 3, 100)
         await rig.settle()
         assert bob.ids() == ids[:10]
-        assert rig.broker.chronology.statistics().replays.waiting == 1
+        assert rig.broker.temporal.statistics().replays.waiting == 1
         assert [told(packet, names.PAST) for packet in bob.got] == [None] * 9 + ["10 of 25"]
         assert (await rig.say("bob", names.ReservedTopic.MORE.about("a/#")))[0] == PubAckReasonCode.SUCCESS
         await rig.settle()
@@ -276,7 +276,7 @@ def test_a_congested_connection_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_live_events_beyond_the_limit_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "MOST_KEPT", 5)
+    monkeypatch.setattr(held_back, "MOST_KEPT", 5)
 
     async def play(rig: Rig) -> None:
         ids = await published(rig, 20)
@@ -285,7 +285,7 @@ def test_live_events_beyond_the_limit_are_read_again(tmp_path: Path, monkeypatch
         await rig.settle()
         live = await published(rig, 1_200, 100)
         await rig.settle()
-        kept = [each.message for each in rig.broker.chronology.replays._replays["bob"].all["a/#"].holding.waiting]
+        kept = [each.message for each in rig.broker.temporal.replays._replays["bob"].all["a/#"].held_back.waiting]
         assert len(kept) == 1_200
         assert sum(message is not None for message in kept) == 5
         await rig.say("bob", names.ReservedTopic.MORE.about("a/#"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.broker.chronology_twins import CLIENTS, agree, clients, often, points, presence, publishing, subscribing
+from tests.broker.temporal_twins import CLIENTS, agree, clients, often, points, presence, publishing, subscribing
 
 Script = list[tuple[Any, ...]]
 beginnings = st.tuples(

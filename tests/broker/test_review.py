@@ -28,14 +28,14 @@ from mqtt5 import (
     UnsubscribePacket,
     Will,
 )
-from tests.broker.chronology_rig import SPOT, running
 from tests.broker.talker import Talker, broker, run, serving, talking, until
+from tests.broker.temporal_rig import SPOT, running
 
-from nearcast.broker.message import Message
-from nearcast.broker.replay import MOST_READING
-from nearcast.broker.retained import AT_ONCE
+from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.retained import AT_ONCE
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
+from nearcast.broker.temporal.replaying import MOST_READING
 from nearcast.journal.store import Store
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -129,7 +129,7 @@ def test_a_will_is_checked_where_its_client_vanishes(tmp_path: Path) -> None:
                 await walker.tell(POSITION, b"49.87,8.65")
             async with talking(server, "walker", clean_start=False, session_expiry_interval=60, will=will) as walker:
                 await walker.tell(POSITION, b"52.0,13.0")
-            await until(lambda: "walker" not in server.broker.reception.conversations)
+            await until(lambda: "walker" not in server.broker.lifecycle.conversations)
             await reader.nothing()
 
     broker(tmp_path, scenario, access={"rules": (rule,)})
@@ -226,7 +226,7 @@ def test_unpublishing_gives_back_what_a_retained_message_used(tmp_path: Path) ->
 
 def test_every_report_of_somebody_who_is_there_does_not_add_another_look(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
-        moments = server.broker.chronology.moments
+        moments = server.broker.temporal.addressing
         async with talking(server, "writer") as writer, talking(server, "walker") as walker:
             await walker.subscribe("news", 1)
             later = [("nc-when", "overlaps(time, '+1h', '+2h')"), ("nc-reach", '{"circle": 9000, "at": [8.65, 49.87]}')]
@@ -253,7 +253,7 @@ def test_a_client_cannot_have_the_whole_journal_looked_through_as_often_as_it_li
 
 def test_replays_that_nobody_takes_do_not_keep_the_journal_open(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
-        background = server.broker.chronology.background
+        background = server.broker.temporal.background
         async with talking(server, "writer") as writer, talking(server, "idle") as idle:
             for number in range(200):
                 writer.publish("news", b"%d" % number, qos=QoS.AT_LEAST_ONCE, packet_id=number + 1)
@@ -267,7 +267,7 @@ def test_replays_that_nobody_takes_do_not_keep_the_journal_open(tmp_path: Path) 
                 assert [(await reader.heard()).payload for _ in range(200)] == [b"%d" % number for number in range(200)]
             assert background.statistics().works <= MOST_READING
             await until(lambda: background.statistics().works == 0)
-            assert server.broker.chronology.statistics().replays.under_way == 59
+            assert server.broker.temporal.statistics().replays.under_way == 59
 
     broker(tmp_path, scenario)
 
@@ -522,7 +522,7 @@ def test_who_gives_an_event_the_id_of_another_cannot_take_the_other_back(tmp_pat
     broker(tmp_path, scenario, listen={"http_port": "any"})
 
 
-# Turns
+# SlicedWork
 
 
 def test_what_is_retained_is_handed_out_a_little_in_every_turn_and_all_of_it(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ import pytest
 from tests.broker.scheme_world import GRID, PLANE, RADIAL, SPARING, World, of
 from tests.broker.test_schemes import judge, region
 
-from nearcast.broker.scheme_regions import regions_bytes
+from nearcast.broker.schemes.regions import regions_bytes
 from nearcast.dissemination.broker_state import SUBSCRIBERS
 from nearcast.dissemination.handed_broker import HandedBroker
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.attraction import Zone
-from nearcast.planning.at_points import Region
+from nearcast.planning.regional import Region
 from nearcast.planning.ruled import RuledSchemes, SchemeRule
 from nearcast.runtime.ports import Address
 from nearcast.transition.rules import Condition, Direction
@@ -84,6 +84,69 @@ def test_an_order_for_everybody_ends_regions_unless_it_fails(monkeypatch: pytest
     world.schemes.transition(GRID)
     assert world.schemes.status().regions == ()
     assert set(schemes_of(world).values()) == {GRID}
+
+
+def test_a_plan_that_names_a_client_holds_wherever_it_is_until_a_later_plan_is_for_it() -> None:
+    world, fine = World(6, people=12, pinned=1), of("EGRID", factor=24)
+    world.run(3.0)
+    world.chat(rate=25.0)
+    nowhere = region("nowhere", 5_000.0, 0.0, 10.0, SPARING)
+    world.schemes.transition_in([everywhere(STE), nowhere])
+    # c1 outside of the region that has its scheme, c2 in the scheme that it is in anyway.
+    world.schemes.transition(SPARING, ["c1"])
+    world.schemes.transition(STE, ["c2", "c0"])
+    named = {"c1": SPARING, "c2": STE}
+
+    def expect(of_the_others: MechanismSpec) -> None:
+        for _ in range(2):
+            world.run(5.0)
+            followers = {name: scheme for name, scheme in schemes_of(world).items() if world.schemes.follows(name)}
+            assert followers == {name: named.get(name, of_the_others) for name in followers}
+            world.kill()
+            world.restart()
+
+    expect(STE)
+    world.schemes.transition_in([everywhere(RADIAL)])
+    expect(RADIAL)
+    world.schemes._broker.transition(GRID)  # as a rule does it
+    expect(RADIAL)
+    world.schemes.transition(fine, ["c1"])
+    named["c1"] = fine
+    expect(RADIAL)
+    world.schemes.transition_in([everywhere(STE)], GRID)
+    named.clear()
+    expect(STE)
+    world.schemes.transition(SPARING, ["c3"])
+    world.schemes.transition(RADIAL)
+    expect(RADIAL)
+    assert judge(world) > 20
+
+
+def test_who_was_named_keeps_its_scheme_if_a_plan_for_everybody_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(3, people=4)
+    world.run(3.0)
+    world.schemes.transition(SPARING, ["c1"])
+    with monkeypatch.context() as patched:
+        patched.setattr(world.schemes._broker.schemes, "transition", refuse)
+        with pytest.raises(TransitionFailed):
+            world.schemes.transition(GRID)
+        with pytest.raises(TransitionFailed):
+            world.schemes.transition_in([], GRID)
+    world.schemes.transition_in([everywhere(STE)])
+    world.run(3.0)
+    assert schemes_of(world) == {"c0": STE, "c1": SPARING, "c2": STE, "c3": STE}
+
+
+def test_a_client_that_begins_anew_is_not_named_any_more() -> None:
+    world = World(3, people=2)
+    world.run(3.0)
+    world.schemes.transition(SPARING, ["c1"])
+    world.schemes.transition_in([everywhere(STE)])
+    world.run(2.0)
+    world.people["c1"].disconnect()
+    world.people["c1"].connect(anew=True)
+    world.run(3.0)
+    assert schemes_of(world) == {"c0": STE, "c1": STE}
 
 
 def refuse(scheme: MechanismSpec, _clients: Iterable[Address] | None = None) -> None:

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.scheme_world import EVERY_SCHEME, GRID, PLANE, PRIVATE, RADIAL, TERRITORY, instant
 
-from nearcast.broker.scheme_text import scheme_in
-from nearcast.broker.schemes import LiveSchemes, SchemePlan
+from nearcast.broker.schemes.live import LiveSchemes, SchemePlan
+from nearcast.broker.schemes.text import scheme_in
 from nearcast.client.schemes import ClientSchemes
 from nearcast.dissemination.broker_state import SUBSCRIBERS
 from nearcast.dissemination.handed_broker import MOST_SCHEMES
 from nearcast.dissemination.scheme_messages import FARTHEST_AHEAD, GREETINGS, MOST_CHANNELS, PORT, Hello
 from nearcast.errors import InvalidInput, InvalidPlan, InvalidProperty, InvalidRecord, QuotaExceeded, UnknownName
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.area import Circle, Rectangle
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
@@ -285,7 +285,7 @@ def test_changes_are_told_of_once_and_are_all_that_a_restart_needs() -> None:
     )
     schemes.start()
     assert schemes.changes().memory is not None
-    assert schemes.changes() == type(schemes.changes())(None, None, {})
+    assert schemes.changes() == type(schemes.changes())(None, None, {}, {})
     schemes.subscribe("ada", NEAR)
     schemes.subscribe("bob", NEAR)
     assert len(told) == 1

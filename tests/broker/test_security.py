@@ -69,11 +69,11 @@ def test_anonymous_clients_are_let_in_from_this_machine_only(tmp_path: Path) -> 
     async def scenario(server: Server) -> None:
         here = await Talker.open(server)
         assert (await here.connect("anybody")).reason_code == SUCCESS
-        for conversation in server.broker.house.open:
+        for conversation in server.broker.services.open:
             conversation._connection.peer = Peer("192.0.2.7", 1234)
         elsewhere = await Talker.open(server)
-        await until(lambda: len(server.broker.house.open) == 2)
-        list(server.broker.house.open)[-1]._connection.peer = Peer("192.0.2.7", 1234)
+        await until(lambda: len(server.broker.services.open) == 2)
+        list(server.broker.services.open)[-1]._connection.peer = Peer("192.0.2.7", 1234)
         answer = await elsewhere.connect("stranger")
         assert answer.reason_code == ConnAckReasonCode.NOT_AUTHORIZED
         assert "password" in (answer.reason_str or "")
@@ -300,7 +300,7 @@ def test_who_publishes_too_fast_is_read_more_slowly(tmp_path: Path) -> None:
         async with talking(server, "reader") as reader, talking(server, "writer") as writer:
             await reader.subscribe("a")
             (limits,) = {
-                each._limits for each in server.broker.house.open if each.session and each.session.client == "writer"
+                each._limits for each in server.broker.services.open if each.session and each.session.client == "writer"
             }
             for number in range(30):
                 writer.publish("a", b"%d" % number)
@@ -379,7 +379,7 @@ def test_connections_of_one_address_are_limited_and_freed(tmp_path: Path) -> Non
         await third.closed()
         second.send(DisconnectPacket())
         await second.closed()
-        await until(lambda: len(server.broker.house.open) == 1)
+        await until(lambda: len(server.broker.services.open) == 1)
         fourth = await Talker.open(server)
         assert (await fourth.connect("four")).reason_code == SUCCESS
 
@@ -402,7 +402,7 @@ def test_a_client_that_connects_twice_at_once_is_served_once(tmp_path: Path) -> 
                 if not isinstance(answer, BaseException)
             ]
             assert winners
-            last = server.broker.reception.conversations["hasty"]
+            last = server.broker.lifecycle.conversations["hasty"]
             session = server.broker.sessions.all["hasty"]
             assert session.alive
             assert session.connection is not None
@@ -412,7 +412,7 @@ def test_a_client_that_connects_twice_at_once_is_served_once(tmp_path: Path) -> 
             await alive.tell("b", b"1")
             first.close()
             second.close()
-            await until(lambda: not server.broker.house.open)
+            await until(lambda: not server.broker.services.open)
 
     broker(tmp_path, scenario)
 

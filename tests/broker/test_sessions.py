@@ -201,7 +201,7 @@ def test_an_expired_session_is_forgotten(tmp_path: Path) -> None:
         await until(lambda: session.ended is not None)
         assert session.ended is not None
         session.ended -= 2_000_000  # two seconds pass
-        server.broker.reception.expire()
+        server.broker.lifecycle.expire()
         again = await Talker.open(server)
         assert not (await again.connect("reader", **DAY)).session_present
 
@@ -248,7 +248,7 @@ def test_a_delayed_will_is_cancelled_by_coming_back_in_time(tmp_path: Path) -> N
 def test_who_is_silent_for_too_long_is_disconnected(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         async with talking(server, "silent", keep_alive=10) as silent:
-            (conversation,) = server.broker.house.open
+            (conversation,) = server.broker.services.open
             now = server.broker.clock.now()
             conversation.look_after(now + 14_000_000)
             await silent.nothing()
@@ -296,8 +296,8 @@ def test_another_version_is_refused_in_words_that_it_understands(tmp_path: Path)
 def test_who_does_not_connect_in_time_is_closed(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         talker = await Talker.open(server)
-        await until(lambda: bool(server.broker.house.open))
-        (conversation,) = server.broker.house.open
+        await until(lambda: bool(server.broker.services.open))
+        (conversation,) = server.broker.services.open
         conversation.look_after(server.broker.clock.now() + 11_000_000)
         await talker.closed()
 

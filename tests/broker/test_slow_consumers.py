@@ -10,7 +10,7 @@ from typing import Any
 from mqtt5 import PubAckPacket, PublishPacket, QoS, SubscribePacket, TopicFilter
 from tests.broker.talker import PATIENCE, Talker, broker, run, serving, talking, until
 
-from nearcast.broker.conversation import Conversation
+from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.server import Server
 from nearcast.mqtt.stream import encode
 
@@ -37,7 +37,7 @@ async def sleeper(server: Server, client: str, pattern: str, qos: int, **parts: 
 
 
 def conversation_of(server: Server, client: str) -> Conversation:
-    (found,) = (each for each in server.broker.house.open if each.session and each.session.client == client)
+    (found,) = (each for each in server.broker.services.open if each.session and each.session.client == client)
     return found
 
 
@@ -82,9 +82,9 @@ def test_whoever_takes_nothing_for_too_long_is_cut_off(tmp_path: Path) -> None:
                 await asyncio.sleep(0)
             since = connection.congested_since
             conversation.look_after(since + 29_000_000)
-            assert conversation in server.broker.house.open
+            assert conversation in server.broker.services.open
             conversation.look_after(since + 31_000_000)
-            await until(lambda: conversation not in server.broker.house.open)
+            await until(lambda: conversation not in server.broker.services.open)
             await writer.subscribe("still/here")
         asleep.close()
 
@@ -146,7 +146,7 @@ def test_who_asks_and_asks_and_takes_no_answer_is_cut_off_before_memory_fills(tm
         connection = conversation._connection
         most = 0
         async with asyncio.timeout(30.0):
-            while conversation in server.broker.house.open:
+            while conversation in server.broker.services.open:
                 asleep.send_bytes(refused * 1_000)
                 most = max(most, connection.transport.get_write_buffer_size())
                 await asyncio.sleep(0)
@@ -167,9 +167,9 @@ def test_who_takes_not_even_the_goodbye_is_forgotten(tmp_path: Path) -> None:
                 await asyncio.sleep(0)
             asleep.send_bytes(b"\x00\x00")  # no packet of MQTT
             await until(lambda: connection.closing)
-            assert conversation in server.broker.house.open
+            assert conversation in server.broker.services.open
             conversation.look_after(server.broker.clock.now() + 11_000_000)
-            await until(lambda: conversation not in server.broker.house.open)
+            await until(lambda: conversation not in server.broker.services.open)
         asleep.close()
 
     broker(tmp_path, scenario)

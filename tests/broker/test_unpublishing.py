@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.chronology_rig import SPOT, HandClock, Rig, running
+from tests.broker.temporal_rig import SPOT, HandClock, Rig, running
 
-from nearcast.broker import unpublishing
+from nearcast.broker.temporal import unpublishing
 from nearcast.mqtt import names
 
 UNPUBLISH = names.ReservedTopic.UNPUBLISH.topic
@@ -104,8 +104,8 @@ def test_only_the_publisher_may(tmp_path: Path) -> None:
             assert code == PubAckReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
             assert why is not None
             assert "there is no event" in why
-            assert rig.broker.chronology.unpublishing.offsets == set()
-            assert rig.broker.chronology.statistics().unpublishing.refused == 2
+            assert rig.broker.temporal.unpublishing.offsets == set()
+            assert rig.broker.temporal.statistics().unpublishing.refused == 2
 
     asyncio.run(play())
 
@@ -132,7 +132,7 @@ def test_others_may_if_they_are_allowed_to(tmp_path: Path) -> None:
                 await rig.connect(client)
             await rig.publish("ada", id="e")
             told: list[Exception | None] = []
-            rig.broker.chronology.unpublishing.unpublish(rig.session("bob"), "e", told.append, others=True)
+            rig.broker.temporal.unpublishing.unpublish(rig.session("bob"), "e", told.append, others=True)
             await rig.settle()
             assert told == [None]
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 import pytest
 
 from nearcast.cli.demo import analyst as analysts
+from nearcast.cli.demo import child
 from nearcast.cli.demo.analyst import Analyst, PastAnswer
 from nearcast.cli.demo.city import PLACES
 from nearcast.cli.demo.stories import Stage, asked_of_spark
@@ -77,19 +78,19 @@ def test_lines_of_any_length_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
             await analyst.start("broker", tmp_path)
             with pytest.raises(JobFailed, match="no"):
                 await analyst._answer(10.0)
-        assert [len(line) for line in analyst._log] == [analysts._LONGEST, analysts._LONGEST, len("last words")]
+        assert [len(line) for line in analyst._child.log] == [child._LONGEST, child._LONGEST, len("last words")]
 
     asyncio.run(story())
 
 
 def test_a_process_that_does_not_want_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, monkeypatch, STUBBORN)
-    monkeypatch.setattr(analysts, "_ENDING", 0.3)
+    monkeypatch.setattr(child, "_ENDING", 0.3)
 
     async def story() -> None:
         async with Analyst() as analyst:
             await analyst._answer(20.0)
-            process = analyst._process
+            process = analyst._child._process
             began = time.monotonic()
         assert time.monotonic() - began < 10.0
         assert process.returncode == -9

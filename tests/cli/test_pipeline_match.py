@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.pipeline.matching.worlds import Recording
 from tests.pipeline.source.live_broker import live_broker
-from tests.pipeline.tables.lakes import Lake, event
+from tests.pipeline.tables.lakes import Lake, event, unpublished
 
 from nearcast.cli import main
 from nearcast.journal import EventEntry, ReportEntry, SubscriptionEntry
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Output = pytest.CaptureFixture[str]
 SECONDS = 12
 PEOPLE = ("ada", "bob", "cyd")
+BATCH = 10
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +60,12 @@ def recorded() -> Recording:
 
 
 def export(lake: Lake, made: Recording, offsets: range) -> None:
-    """Some of what was recorded, as the broker exports it."""
-    tables = {name: [dict(row) for row in rows if row["offset"] in offsets] for name, rows in made.tables.items()}
+    """Some of what was recorded, as the broker exports it, after all that it has exported before."""
+    shift = lake.offset - offsets.start
+    tables = {
+        name: [{**row, "offset": row["offset"] + shift} for row in rows if row["offset"] in offsets]
+        for name, rows in made.tables.items()
+    }
     lake.export({name: rows for name, rows in tables.items() if rows})
 
 
@@ -73,6 +79,11 @@ def answers(spark: SparkSession, folder: str) -> dict[str, set[str]]:
     found = {row.event: set(row.receivers) for row in rows}
     assert len(found) == len(rows), "an event was answered twice"
     return found
+
+
+def batches_of(folder: Path) -> int:
+    """That a stream has completed."""
+    return sum(1 for file in (folder / "checkpoint" / "commits").iterdir() if file.name.isdecimal())
 
 
 def rows_in(made: Recording) -> int:
@@ -100,9 +111,13 @@ def test_a_stream_that_was_stopped_goes_on_and_answers_every_event_once(
 ) -> None:
     lake, where = Lake(tmp_path / "lake"), ["--lake", str(tmp_path / "lake"), "--out", str(tmp_path / "out")]
     half = rows_in(recorded) // 2
+    lake.export({"unpublished": [unpublished("another stream", number) for number in range(BATCH)]})
     export(lake, recorded, range(half))
-    first = document(capsys, "stream", "--once", *where)
+    first = document(capsys, "stream", "--once", "--batch-rows", str(BATCH), *where)
     assert first["out"] == str(tmp_path / "out" / "rows")
+    assert batches_of(tmp_path / "out") == 1 + -(-half // BATCH) > 2, (
+        "also the first one, in which there is nothing for it"
+    )
     assert 0 < first["events"] == len(answers(spark, first["out"])) < SECONDS
     export(lake, recorded, range(half, rows_in(recorded)))
     second = document(capsys, "stream", "--once", *where)
@@ -111,17 +126,26 @@ def test_a_stream_that_was_stopped_goes_on_and_answers_every_event_once(
     assert (second["events"], second["late"]) == (SECONDS, 0)
 
 
-def test_of_a_broker_the_last_event_is_answered_too(spark: SparkSession, tmp_path: Path, capsys: Output) -> None:
+def test_of_a_broker_the_last_event_is_answered_too_and_a_backlog_in_several_batches(
+    spark: SparkSession, tmp_path: Path, capsys: Output
+) -> None:
     now = time.time_ns() // 1000 - 10_000_000
     with live_broker(tmp_path / "data") as broker:
         broker.written(
             ReportEntry(now, "ada", 49.87, 8.65),
             SubscriptionEntry(now, "ada", "", "subscribed", "city/#", area="500"),
             EventEntry("near", "city/jam", now + 1, lat=49.871, lon=8.65),
+            ReportEntry(now + 2, "ada", 50.0, 8.65),
+            EventEntry("not near any more", "city/jam", now + 3, lat=49.871, lon=8.65),
         )
         where = ["--broker", broker.url, "--lake", str(broker.lake), "--out", str(tmp_path / "out")]
-        found = document(capsys, "stream", "--once", *where)
-        assert answers(spark, found["out"]) == {"near": {"ada"}}
+        found = document(capsys, "stream", "--once", "--batch-rows", "4", *where)
+        assert answers(spark, found["out"]) == {"near": {"ada"}, "not near any more": set()}
+        assert found["late"] == 0, "the clock was ahead of the backlog"
+        assert batches_of(tmp_path / "out") == 2
+    files = list((tmp_path / "out" / "rows").rglob("*.parquet"))
+    assert files
+    assert all(pq.read_metadata(file).num_rows for file in files), "batches without answers leave no file"
 
 
 def test_a_lake_without_events_is_no_mistake(spark: SparkSession, tmp_path: Path, capsys: Output) -> None:

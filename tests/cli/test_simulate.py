@@ -7,11 +7,11 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from nearcast.cli import main
 from nearcast.records.reader import read as read_records
@@ -134,10 +134,8 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = [str(COMMAND), "simulate", "rnd-waypoint", "--out", str(out), "--set", "run.duration=1 d"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while not any(out.rglob("*.parquet")) and time.monotonic() < deadline:
-            assert process.poll() is None
-            time.sleep(0.1)
+        wait_until(lambda: any(out.rglob("*.parquet")) or process.poll() is not None)
+        assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "nearcast: interrupted\n")

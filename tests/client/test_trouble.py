@@ -1,7 +1,6 @@
 """What goes wrong: brokers that are not there, that do not answer, that throw clients out."""
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from mqtt5 import ConnAckReasonCode, DisconnectReasonCode, PublishPacket
 from tests.client.peers import Answer, Peer, peer, refusing, welcoming
 from tests.client.served import ServedBroker
+from tests.waiting import free_port
 
 import nearcast
 from nearcast.client.link import FIRST_PAUSE, LONGEST_PAUSE, pauses
@@ -46,9 +46,7 @@ def refused(url: str, **options: Any) -> NearcastError:
 
 
 def test_a_broker_that_is_not_there_is_said_to_be_so_with_what_to_look_at() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    error = refused(f"mqtt://me:secret@127.0.0.1:{port}")
+    error = refused(f"mqtt://me:secret@127.0.0.1:{free_port()}")
     assert isinstance(error, ConnectionFailed)
     assert isinstance(error, ConnectionError)
     assert "is the broker running" in str(error)

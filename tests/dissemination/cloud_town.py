@@ -17,7 +17,7 @@ from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.broker_half import BrokerHalf
 from nearcast.filtering.client_half import ClientHalf
 from nearcast.filtering.context import ClientContext
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Circle
 from nearcast.model.event import Event

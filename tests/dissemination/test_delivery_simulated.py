@@ -16,7 +16,7 @@ from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
 from nearcast.dissemination.publisher import LocationRequest
 from nearcast.errors import InvalidEvent, InvalidSubscription, ObserverActed
 from nearcast.filtering.attraction import Zones
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Box, Circle
 from nearcast.model.delivery import receivers

@@ -1,17 +1,19 @@
 """The halves that the simulator tests, on real sockets: schemes are exchanged while events are on their way."""
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable
 
-from tests.runtime.live.virtual import free_port, live, started, until
+from tests.runtime.live.virtual import live, started
+from tests.waiting import free_port, until
 
 from nearcast.dissemination.carrier import CarriedEvents
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
 from nearcast.filtering.attraction import Zones
 from nearcast.filtering.location import LocationRequest
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -60,7 +62,7 @@ class Application(Component):
 def test_live_schemes_are_exchanged_and_every_event_arrives_once() -> None:
     async def story() -> None:
         got: Counter[tuple[str, str]] = Counter()
-        runtime, port = LiveRuntime(), free_port()
+        runtime, port = LiveRuntime(), free_port(socket.SOCK_DGRAM)
 
         def broker() -> list[Component]:
             return [HostEngine(), TransitionCoordinator(), CloudBroker(TERRITORY, BrokerSettings(RADIAL))]

@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from nearcast.cli import main
 from nearcast.errors import InvalidRecord
@@ -198,17 +198,14 @@ def test_an_interruption_ends_all_processes_at_once(tmp_path: Path) -> None:
     command = [str(COMMAND), "experiment", "run", "bypass-e1", "--jobs", "2", "--out", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         # Runs of 25 minutes are under way as soon as there are folders for two of them.
-        while len(list(tmp_path.glob("bypass-e1/full/seed-*/*/_unfinished"))) < 2:
-            assert process.poll() is None
-            time.sleep(0.05)
-        started = time.monotonic()
+        under_way = "bypass-e1/full/seed-*/*/_unfinished"
+        wait_until(lambda: len(list(tmp_path.glob(under_way))) >= 2 or process.poll() is not None)
+        assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait() == 130
         assert process.stderr is not None
         assert process.stderr.read().splitlines() == ["nearcast: interrupted"]
-    while _lives(process.pid):
-        assert time.monotonic() - started < 10
-        time.sleep(0.05)
+    wait_until(lambda: not _lives(process.pid))
 
 
 def _lives(group: int) -> bool:

@@ -8,7 +8,8 @@ from tests.filtering.halves import TERRITORY, place
 
 from nearcast.filtering.client_half import Surroundings
 from nearcast.filtering.messages import FromClient
-from nearcast.filtering.specification import Territory, client_halves
+from nearcast.filtering.registry import client_halves
+from nearcast.filtering.scheme import Territory
 from nearcast.model.geometry import Point
 from nearcast.runtime.ports import Fix
 from nearcast.transition.specification import MechanismSpec

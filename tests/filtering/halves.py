@@ -14,7 +14,9 @@ from nearcast.filtering.broker_half import BrokerHalf, Cloud, Tally
 from nearcast.filtering.context import NEVER, ClientContext
 from nearcast.filtering.envelope import Envelope
 from nearcast.filtering.messages import Assignment, AssignmentRequest, ContextUpdate, FromClient, Joining, ToClient
-from nearcast.filtering.specification import Attract, Egrid, Grid, Multi, Ste, Territory, broker_halves, scheme_of
+from nearcast.filtering.parameters import Attract, Egrid, Grid, Multi, Ste
+from nearcast.filtering.registry import broker_halves, scheme_of
+from nearcast.filtering.scheme import Territory
 from nearcast.model.acceptance import accepted, wanted
 from nearcast.model.area import Circle
 from nearcast.model.event import Event

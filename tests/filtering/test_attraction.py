@@ -71,21 +71,6 @@ def test_an_extended_zone_serves_every_area_of_interest_that_reaches_into_the_zo
     assert zones.extended(0) == zones
 
 
-@given(points, radii, st.floats(0, 360))
-def test_the_bounding_box_of_a_zone_holds_its_border(center: Point, radius: float, bearing: float) -> None:
-    zone = Zone("zone", center, radius)
-    place = away(center, bearing, min(radius, 2e7))
-    south, west, north, east = zone.bounds
-    assert south <= place.lat <= north
-    assert (west <= place.lon <= east) if west <= east else (place.lon >= west or place.lon <= east)
-
-
-def test_the_bounding_box_of_a_zone_is_no_larger_than_needed() -> None:
-    south, west, north, east = Zone("market", MARKET, 125.0).bounds
-    assert distance(Point(south, MARKET.lon), Point(north, MARKET.lon)) == pytest.approx(250.0, abs=1e-3)
-    assert distance(Point(MARKET.lat, west), Point(MARKET.lat, east)) == pytest.approx(250.0, abs=1e-3)
-
-
 def test_zones_are_the_same_in_whatever_order_they_are_given() -> None:
     zones = [Zone(name, MARKET, 10.0) for name in ("c", "a", "b")]
     assert Zones(zones) == Zones(reversed(zones))

@@ -10,7 +10,7 @@ from tests.filtering.halves import TERRITORY, Ears, of, place
 from nearcast.filtering.broker_half import BrokerHalf
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import AssignmentRequest
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription

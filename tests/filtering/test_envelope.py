@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from tests.filtering.places import away
 
 from nearcast.errors import InvalidPosition, InvalidScheme
-from nearcast.filtering.envelope import Column, Envelope, covers_many
+from nearcast.filtering.envelope import Envelope
 from nearcast.model.area import Circle
 from nearcast.model.geometry import Point, distance, offset
 
@@ -147,63 +146,6 @@ def test_it_turns_with_the_heading(
     assert before.covers(place) == after.covers(turned)
     mirrored = away(MARKET, 2 * heading - bearing, reach)
     assert before.covers(mirrored) == before.covers(place)
-
-
-def columns(many: list[Envelope]) -> tuple[Column, Column, Column, Column, Column, Column]:
-    return (
-        np.array([envelope.position.lat for envelope in many], np.float64),
-        np.array([envelope.position.lon for envelope in many], np.float64),
-        np.array([envelope.radius for envelope in many], np.float64),
-        np.array([envelope.east for envelope in many], np.float64),
-        np.array([envelope.north for envelope in many], np.float64),
-        np.array([envelope.length for envelope in many], np.float64),
-    )
-
-
-@given(st.lists(envelopes_and_places(), min_size=1, max_size=8), angles, st.data())
-def test_many_at_once_get_the_answers_that_each_would_get(
-    drawn: list[tuple[Envelope, Point]], angle: float, data: st.DataObject
-) -> None:
-    many = [Envelope(each.position, each.radius, each.heading, each.speed, each.alpha, angle) for each, _ in drawn]
-    places = [place for _, place in drawn] + [each.position for each in many[:1]] + [data.draw(positions)]
-    for place in places:
-        answers = covers_many(place, *columns(many), angle)
-        assert answers.tolist() == [envelope.covers(place) for envelope in many]
-
-
-def test_many_at_once_agree_on_the_border_to_the_last_bit() -> None:
-    # Places exactly on, and one bit beyond, the borders of circle and trapezoid, in all directions.
-    many, place = [], MARKET
-    for bearing in range(0, 360, 3):
-        position = away(MARKET, bearing, 100.0 + bearing)
-        apart = distance(position, place)
-        for radius in (apart, math.nextafter(apart, 0.0), math.nextafter(apart, 1e9)):
-            many += [Envelope(position, radius, heading, speed, 1.0) for heading in (0.0, 77.7) for speed in (0.0, 1.3)]
-        # The place lies straight behind the opposite of the bearing: on the trapezoid's far end.
-        for length in (apart, math.nextafter(apart, 0.0), math.nextafter(apart, 1e9)):
-            many.append(Envelope(position, 10.0, bearing + 180.0, length / 60.0, 1.0))
-    answers = covers_many(place, *columns(many))
-    assert answers.tolist() == [envelope.covers(place) for envelope in many]
-    assert 0 < answers.sum() < len(many)
-    assert covers_many(place, *columns([])).tolist() == []
-
-
-def test_many_at_once_agree_where_directions_and_distances_are_least_certain() -> None:
-    opposite = Point(-MARKET.lat, MARKET.lon - 180)
-    for place in (MARKET, opposite):
-        many = []
-        for bearing in range(0, 360, 15):
-            for metres in (0.0, 1e-7, 1e-6, 1e-3, 0.1, 1.0, 5.0):
-                position = away(MARKET, bearing, metres)
-                apart = distance(position, place)
-                many += [
-                    Envelope(position, max(0.0, radius), 77.7, speed, 1.0)
-                    for radius in (0.0, apart, math.nextafter(apart, 0.0), apart - 0.05, apart + 0.05)
-                    for speed in (0.0, 1.3, apart / 60.0)
-                ]
-        answers = covers_many(place, *columns(many))
-        assert answers.tolist() == [envelope.covers(place) for envelope in many]
-        assert 0 < answers.sum() < len(many)
 
 
 @pytest.mark.parametrize(

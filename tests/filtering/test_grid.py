@@ -11,7 +11,8 @@ from tests.filtering.halves import TERRITORY, Ears, of, place
 from nearcast.filtering.channels import ChannelBroker
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import Assignment, AssignmentRequest, ContextUpdate, FromClient, Joining
-from nearcast.filtering.specification import Egrid, scheme_of
+from nearcast.filtering.parameters import Egrid
+from nearcast.filtering.registry import scheme_of
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import distance

@@ -12,7 +12,7 @@ from tests.filtering.halves import TERRITORY, Ears, Step, World, events, expecte
 from nearcast.filtering.client_half import Surroundings
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import ContextUpdate
-from nearcast.filtering.specification import client_halves
+from nearcast.filtering.registry import client_halves
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point

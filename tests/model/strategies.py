@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from nearcast.model.area import Area, Box, Circle, Polygon, Rectangle
+from nearcast.model.area import Area, Box, Circle, Outline, Polygon, Rectangle
 from nearcast.model.geometry import Point
 from nearcast.model.predicate import (
     ARITHMETIC_OPERATORS,
@@ -61,6 +61,19 @@ areas: st.SearchStrategy[Area] = st.one_of(
     st.builds(Rectangle, st.sampled_from([0, 300_000]), st.sampled_from([0, 300_000]), points),
     st.builds(Circle, st.sampled_from([0, 50_000, 200_000]), points),
 )
+degrees = st.floats(-80, 80)
+far_points = st.builds(Point, degrees, degrees)
+metres = st.floats(0, 1e6)
+_RING = ((0.0, 0.0), (100.5, 0.0), (0.0, 1e-3), (0.0, 0.0))
+any_area: st.SearchStrategy[Area] = st.one_of(
+    areas,
+    st.builds(Circle, metres, st.none() | far_points),
+    st.builds(Rectangle, metres, metres, st.none() | far_points),
+    st.builds(lambda center: Outline(_RING, center), st.none() | far_points),
+    st.builds(lambda lat: Box(170, lat, -170, 85), degrees),
+    st.just(Polygon(((_RING,), (((-5.0, -5.0), (-4.0, -5.0), (-4.0, -4.0), (-5.0, -5.0)),)))),
+)
+"""Of every kind, of any size, here and there, relative ones too."""
 plain_values: st.SearchStrategy[Any] = st.one_of(numbers, texts, st.booleans(), instants, points, paths, tags)
 ranges = st.one_of(
     st.tuples(numbers, numbers).map(lambda pair: Range(min(pair), max(pair))),

@@ -6,11 +6,19 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nearcast.errors import InvalidPosition
-from nearcast.model.geometry import EARTH_RADIUS, HALF_CIRCUMFERENCE, Point, checked_metres, distance, offset
+from nearcast.model.geometry import (
+    EARTH_RADIUS,
+    HALF_CIRCUMFERENCE,
+    Point,
+    checked_metres,
+    circle_bounds,
+    distance,
+    offset,
+)
 
 points = st.builds(Point, lat=st.floats(-90, 90), lon=st.floats(-180, 180))
 
@@ -87,3 +95,19 @@ def test_metres_are_finite_and_not_negative(metres: Any) -> None:
     assert checked_metres(0, "radius") == 0.0
     with pytest.raises(InvalidPosition, match="positive"):
         checked_metres(0, "radius", positive=True)
+
+
+@given(points, points)
+@example(Point(-17, 179.9999), Point(-17, -179.9999))
+@example(Point(89.999, 10), Point(89.999, -170))
+def test_the_box_of_a_circle_holds_every_point_of_its_border(center: Point, point: Point) -> None:
+    south, west, north, east = circle_bounds(center, distance(center, point))
+    assert south <= point.lat <= north
+    assert (west <= point.lon <= east) if west <= east else (point.lon >= west or point.lon <= east)
+
+
+def test_the_box_of_a_circle_is_no_larger_than_needed() -> None:
+    market = Point(49.8728, 8.6512)
+    south, west, north, east = circle_bounds(market, 125.0)
+    assert distance(Point(south, market.lon), Point(north, market.lon)) == pytest.approx(250.0, abs=1e-3)
+    assert distance(Point(market.lat, west), Point(market.lat, east)) == pytest.approx(250.0, abs=1e-3)

@@ -53,13 +53,15 @@ def test_what_is_no_instant_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("90s", 90 * MICROSECONDS), ("-2h", -2 * HOUR), ("+1h30m", HOUR * 3 // 2), ("250ms", 250_000), ("1.5h", HOUR * 3 // 2),
-     ("1d", 24 * HOUR), ("2w", 14 * 24 * HOUR)],
+     ("1d", 24 * HOUR), ("2w", 14 * 24 * HOUR), ("10 min", HOUR // 6), ("10min", HOUR // 6), ("-1 h 30 min", -HOUR * 3 // 2)],
 )  # fmt: skip
 def test_durations(text: str, expected: int) -> None:
     assert duration(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "5", "h", "2 hours", "1y", "--1s", "99999999999w"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "h", "2 hours", "1y", "1 mi", "1 h30", "5m in", "- 2h", "2  h", "--1s", "99999999999w"]
+)
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidTime):
         duration(text)

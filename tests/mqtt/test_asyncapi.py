@@ -13,8 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from nearcast.mqtt import areas, attributes, contract
-from nearcast.mqtt.contract import ReservedTopic
+from nearcast.model import area_text, value_text
+from nearcast.mqtt import names
+from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.positions import context_in, point_in, position_in
+from nearcast.mqtt.publication import delivered_event, publication
+from nearcast.mqtt.requests import subscription_request
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT: dict[str, Any] = msgspec.yaml.decode((DOCS / "asyncapi.yaml").read_bytes())
@@ -30,11 +34,11 @@ new Parser().parse(text).then(({ document, diagnostics }) => console.log(JSON.st
 """
 
 PROPERTIES = {
-    "PublishProperties": contract.PUBLISH_PROPERTIES,
-    "DeliveryProperties": contract.DELIVERY_PROPERTIES,
-    "SubscribeProperties": contract.SUBSCRIBE_PROPERTIES,
-    "UnsubscribeProperties": contract.UNSUBSCRIBE_PROPERTIES,
-    "ConnectProperties": contract.CONNECT_PROPERTIES,
+    "PublishProperties": names.PUBLISH_PROPERTIES,
+    "DeliveryProperties": names.DELIVERY_PROPERTIES,
+    "SubscribeProperties": names.SUBSCRIBE_PROPERTIES,
+    "UnsubscribeProperties": names.UNSUBSCRIBE_PROPERTIES,
+    "ConnectProperties": frozenset({names.SCHEMES}),
 }
 
 
@@ -69,14 +73,14 @@ def test_the_channels_are_the_topics_of_the_contract() -> None:
         for kind in ReservedTopic
     }
     addresses = {channel["address"] for channel in DOCUMENT["channels"].values()}
-    assert addresses == {"{topic}", f"{contract.PREFIX}{{options}}/{{topic}}"} | reserved
+    assert addresses == {"{topic}", f"{names.PREFIX}{{options}}/{{topic}}"} | reserved
 
 
 def test_the_values_and_areas_are_those_of_the_contract() -> None:
     values = {kind for form in SCHEMAS["AttributeValue"]["oneOf"] for kind in form.get("required", ())}
-    assert values == set(attributes._KINDS)
+    assert values == set(value_text._KINDS)
     shapes = {kind for form in SCHEMAS["Area"]["oneOf"] for kind in form.get("required", ())}
-    assert shapes == set(areas._SHAPES) | {"type", "coordinates"}
+    assert shapes == set(area_text._SHAPES) | {"type", "coordinates"}
 
 
 def test_the_document_for_people_has_every_name_and_no_other() -> None:
@@ -86,39 +90,39 @@ def test_the_document_for_people_has_every_name_and_no_other() -> None:
         assert f"`{kind.topic}" in PEOPLE
     shown = set(re.findall(r"\$nearcast/([a-z]+)", PEOPLE))
     assert shown == {kind.value.rstrip("/") for kind in ReservedTopic}
-    for form in (*attributes._KINDS, *areas._SHAPES):
+    for form in (*value_text._KINDS, *area_text._SHAPES):
         assert f'{{"{form}": ' in PEOPLE
 
 
 def test_every_example_can_be_read() -> None:
-    for name in contract.PUBLISH_PROPERTIES:
+    for name in names.PUBLISH_PROPERTIES:
         for text in examples("PublishProperties", name):
-            read = contract.publication("t", b"", [(name, text)])
-            read.event("e", 0, None, contract.point_in("49.8,8.6"))
-    for name in contract.SUBSCRIBE_PROPERTIES:
+            read = publication("t", b"", [(name, text)])
+            read.event("e", 0, None, point_in("49.8,8.6"))
+    for name in names.SUBSCRIBE_PROPERTIES:
         for text in examples("SubscribeProperties", name):
-            contract.subscription_request("t", [(name, text)]).subscription(1_800_000_000_000_000)
+            subscription_request("t", [(name, text)]).subscription(1_800_000_000_000_000)
     for tree in SCHEMAS["Area"]["examples"]:
-        contract.area_in(json.dumps(tree))
+        area_text.area_in(json.dumps(tree))
     messages = DOCUMENT["components"]["messages"]
     for one in messages["position"]["examples"]:
-        assert contract.position_in(json.dumps(one["payload"]).encode()) is not None
+        assert position_in(json.dumps(one["payload"]).encode()) is not None
     for one in messages["context"]["examples"]:
-        assert contract.context_in(json.dumps(one["payload"]).encode()) is not None
+        assert context_in(json.dumps(one["payload"]).encode()) is not None
     (published,), (delivered,) = messages["publication"]["examples"], messages["delivery"]["examples"]
-    contract.publication("t", b"", published["headers"].items()).event("e", 0, None, None)
-    contract.delivered_event("t", b"", delivered["headers"].items(), None, id="e", received=0)
+    publication("t", b"", published["headers"].items()).event("e", 0, None, None)
+    delivered_event("t", b"", delivered["headers"].items(), None, id="e", received=0)
 
 
 def test_every_example_of_the_prefix_can_be_read() -> None:
     wanted, published = DOCUMENT["channels"]["prefixed"]["parameters"]["options"]["examples"]
-    assert contract.subscription_request(f"$near/{wanted}/traffic/#").addressed
-    assert contract.publication(f"$near/{published}/traffic/jam", b"").addressed
+    assert subscription_request(f"$near/{wanted}/traffic/#").addressed
+    assert publication(f"$near/{published}/traffic/jam", b"").addressed
     prefixed = re.findall(r"'(\$near/[^']+)'", PEOPLE)
     assert len(prefixed) == 2
     for text in prefixed:
-        assert "#" not in text or contract.subscription_request(text).addressed
-        assert "#" in text or contract.publication(text, b"").addressed
+        assert "#" not in text or subscription_request(text).addressed
+        assert "#" in text or publication(text, b"").addressed
 
 
 def test_every_reference_leads_somewhere() -> None:

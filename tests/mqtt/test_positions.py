@@ -13,18 +13,16 @@ from tests.model.strategies import names, values
 
 from nearcast.errors import InvalidContext, InvalidInput, InvalidPosition, InvalidTopic
 from nearcast.model.geometry import Point, distance
-from nearcast.mqtt.contract import (
+from nearcast.mqtt.names import Reserved, ReservedTopic, reserved
+from nearcast.mqtt.positions import (
     ContextReport,
     PositionReport,
-    Reserved,
-    ReservedTopic,
     compact_position,
     context_in,
     context_payload,
     point_in,
     point_text,
     position_in,
-    reserved,
 )
 
 points = st.builds(Point, st.floats(-90, 90), st.floats(-180, 180))

@@ -1,4 +1,4 @@
-"""Events as PUBLISH packets: what a publisher says, what a receiver is told, how an event is kept."""
+"""Events as PUBLISH packets: what a publisher says, what a receiver is told."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.strategies import areas, names, predicates, properties, values
+from tests.mqtt.prefixes import with_prefix
 
 from nearcast.errors import InvalidEvent, InvalidInput, InvalidPredicate, InvalidProperty
 from nearcast.model.area import Box, Circle, Rectangle
@@ -19,16 +20,13 @@ from nearcast.model.geometry import Point
 from nearcast.model.predicate import Predicate, Spatial
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import MICROSECONDS, instant
-from nearcast.mqtt.contract import (
-    EventRecord,
+from nearcast.mqtt.publication import (
     delivered_event,
     delivery_properties,
-    event_record,
     is_plain,
     message_expiry,
     properties_of,
     publication,
-    with_prefix,
 )
 
 NOW = instant("2026-11-15T09:30:00Z")
@@ -58,17 +56,12 @@ events = st.builds(
 )
 
 
-@given(events)
-def test_a_kept_event_is_the_same_after_msgpack(event: Event) -> None:
-    raw = msgspec.msgpack.encode(event_record(event))
-    assert msgspec.msgpack.decode(raw, type=EventRecord).event() == event
-
-
 @given(predicates, properties())
-def test_addressing_is_kept_as_text_that_means_the_same(predicate: Predicate, context: dict[str, Any]) -> None:
-    kept = event_record(Event("e", "t", 0, to=predicate)).event().to
-    assert kept is not None
-    assert evaluate(kept, context) is evaluate(predicate, context)
+def test_addressing_is_sent_as_text_that_means_the_same(predicate: Predicate, context: dict[str, Any]) -> None:
+    sent = properties_of(Event("e", "t", 0, to=predicate))
+    read = publication("t", b"", sent).event("e", 0, None, None).to
+    assert read is not None
+    assert evaluate(read, context) is evaluate(predicate, context)
 
 
 @given(events)

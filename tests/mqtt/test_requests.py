@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import contextlib
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mqtt.test_areas_and_attributes import any_area
+from tests.model.strategies import any_area
+from tests.mqtt.prefixes import with_prefix
 
 from nearcast.errors import InvalidInput, InvalidProperty, InvalidTime, InvalidTopic
 from nearcast.model.area import Circle
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import EVER, TimeFrame, duration, instant
-from nearcast.mqtt.contract import (
-    RequestRecord,
+from nearcast.mqtt.requests import (
     SubscriptionRequest,
-    identity,
-    request_of,
-    request_record,
     shared,
     subscription_id,
     subscription_request,
     unsubscribed_id,
-    with_prefix,
 )
 
 NOW = instant("2026-11-15T09:30:00Z")
@@ -64,26 +59,16 @@ def test_a_request_comes_back_from_its_properties_and_from_the_prefix(request: S
 
 
 @given(requests, st.integers(0, 2), st.booleans())
-def test_a_kept_request_asks_for_the_same_subscription_whenever_it_is_read(
+def test_a_resolved_request_asks_for_the_same_subscription_whenever_it_is_sent(
     request: SubscriptionRequest, qos: int, no_local: bool
 ) -> None:
     asked = request.subscription(NOW, qos, no_local=no_local)
-    raw = msgspec.msgpack.encode(request_record(request.resolved(NOW)))
-    kept = msgspec.msgpack.decode(raw, type=RequestRecord).request()
-    assert kept.subscription(NOW + duration("1d"), qos, no_local=no_local) == asked
-
-
-@given(requests)
-def test_a_subscription_can_be_asked_for_again(request: SubscriptionRequest) -> None:
-    asked = request.subscription(NOW, 1)
-    again = request_of(asked, request.batch)
-    assert again.subscription(NOW + duration("1d"), 1) == asked
-    assert (again.name, again.filter, again.batch) == (request.name, request.filter, request.batch)
+    sent = subscription_request(request.topic, request.resolved(NOW).properties())
+    assert sent.subscription(NOW + duration("1d"), qos, no_local=no_local) == asked
 
 
 @given(filters, names, filters, names)
-def test_ids_are_unique_and_say_filter_and_name(one: str, name: str, other: str, other_name: str) -> None:
-    assert identity(subscription_id(one, name)) == (one, name)
+def test_each_filter_has_one_id_under_each_name(one: str, name: str, other: str, other_name: str) -> None:
     assert (subscription_id(one, name) == subscription_id(other, other_name)) == ((one, name) == (other, other_name))
 
 

@@ -12,7 +12,7 @@ from tests.pipeline.observation.observed_frames import BEGINNING, at, frame, row
 
 from nearcast.errors import InvalidPlan
 from nearcast.filtering.attraction import Zone
-from nearcast.filtering.specification import scheme_of
+from nearcast.filtering.registry import scheme_of
 from nearcast.model.geometry import Point
 from nearcast.pipeline.plans import (
     Ladder,

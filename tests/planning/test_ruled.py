@@ -12,7 +12,7 @@ from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Mem
 from nearcast.dissemination.cloud_messages import PROXY
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.attraction import Zones
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS

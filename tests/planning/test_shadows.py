@@ -7,7 +7,8 @@ import pytest
 
 from nearcast.dissemination.broker_state import square_kilometres
 from nearcast.filtering.attraction import Zones
-from nearcast.filtering.specification import Territory, scheme_of
+from nearcast.filtering.registry import scheme_of
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Circle
 from nearcast.model.event import Event

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.child import run_python
 from tests.records.rows import as_columns, rows, tables
 
 from nearcast.model.time import to_datetime
@@ -137,8 +136,7 @@ with RecordWriter(sys.argv[1]) as recording:
         append(row, row + 5, "wifi", "event", f"client-{row % 97}", None, 128, "sent", row % 4)
 """
     for name, seed in (("a", "1"), ("b", "2")):
-        command = [sys.executable, "-c", program, str(tmp_path / name)]
-        subprocess.run(command, check=True, timeout=60, env={"PYTHONHASHSEED": seed})
+        run_python("-c", program, str(tmp_path / name), hash_seed=seed)
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
 
 
@@ -242,9 +240,8 @@ def test_memory_does_not_grow_with_the_length_of_the_run(tmp_path: Path) -> None
     The shorter run fills every buffer several times already.  Remembering a single number for each of the further two million
     rows would take 16 MB; half of that is left to the whims of allocators.
     """
-    peaks = []
-    for rows_written in (400_000, 2_400_000):
-        command = [sys.executable, "-c", MEMORY_PROGRAM, str(tmp_path / str(rows_written)), str(rows_written)]
-        done = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
-        peaks.append(int(done.stdout))
+    peaks = [
+        int(run_python("-c", MEMORY_PROGRAM, str(tmp_path / rows_written), rows_written))
+        for rows_written in ("400000", "2400000")
+    ]
     assert peaks[1] - peaks[0] < 8 * 1024

@@ -1,10 +1,8 @@
-import os
-import subprocess
-import sys
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.child import run_python
 
 from nearcast.runtime.random import RandomStreams
 
@@ -42,15 +40,6 @@ def test_streams_are_not_correlated() -> None:
 
 
 def test_streams_are_the_same_in_every_process() -> None:
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", PRINT],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for seed in ("0", "1", "4242")
-    }
+    outputs = {run_python("-c", PRINT, hash_seed=seed, PYTHONUTF8="1").strip() for seed in ("0", "1", "4242")}
     here = [RandomStreams(7).stream("a", "é").random() for _ in range(2)]
     assert outputs == {str(here)}

@@ -18,6 +18,7 @@ from nearcast.runtime.simulation.plane import Bounds
 from nearcast.scenario.operations import Operation, read_log, write_log
 from nearcast.scenario.reading import parse
 from nearcast.scenario.replay import Replay
+from nearcast.scenario.schema import Scenario
 from nearcast.scenario.workload import EventIds
 from nearcast.scenario.workloads import Workloads
 
@@ -32,12 +33,8 @@ time,client,operation,id,topic,lat,lon,local,radius
 """
 
 
-def replayed(tmp_path: Path, text: str = LOG, clients: int = 2) -> SmallWorld:
-    (tmp_path / "log.csv").write_text(text)
-    scenario = parse(
-        "[[workload]]\nkind = 'log'\nfile = 'log.csv'", folder=tmp_path, changes={"clients.number": clients}
-    )
-    workloads = Workloads(
+def workloads_of(scenario: Scenario) -> Workloads:
+    return Workloads(
         scenario,
         clients=scenario.clients.names(),
         random=RandomStreams(1),
@@ -46,7 +43,14 @@ def replayed(tmp_path: Path, text: str = LOG, clients: int = 2) -> SmallWorld:
         points=(),
         published=lambda event, kind: None,
     )
-    return SmallWorld(scenario.clients.names(), workloads.applications)
+
+
+def replayed(tmp_path: Path, text: str = LOG, clients: int = 2) -> SmallWorld:
+    (tmp_path / "log.csv").write_text(text)
+    scenario = parse(
+        "[[workload]]\nkind = 'log'\nfile = 'log.csv'", folder=tmp_path, changes={"clients.number": clients}
+    )
+    return SmallWorld(scenario.clients.names(), workloads_of(scenario).applications)
 
 
 def told(diary: Diary) -> list[tuple[float, str, str, str]]:
@@ -132,15 +136,7 @@ def test_two_logs_with_the_same_event_are_refused(tmp_path: Path) -> None:
     logs = "".join(f"[[workload]]\nkind = 'log'\nfile = '{name}'\n" for name in ("one.csv", "two.csv"))
     scenario = parse(logs, folder=tmp_path, changes={"clients.number": 2})
     with pytest.raises(InvalidTrace, match=r"two\.csv: event 'e' is in another log"):
-        Workloads(
-            scenario,
-            clients=scenario.clients.names(),
-            random=RandomStreams(1),
-            plane=PLANE,
-            bounds=Bounds.around(100.0, 100.0),
-            points=(),
-            published=lambda event, kind: None,
-        )
+        workloads_of(scenario)
 
 
 class Fickle(Component):

@@ -1,5 +1,6 @@
 """Scenario files: what is refused and how, what an empty one says, and that writing and reading are inverse."""
 
+import pickle
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -223,6 +224,11 @@ def test_the_canonical_form_reads_as_the_same_scenario(game: Scenario) -> None:
         again = parse(game.to_toml(explained=explained))
         assert again == game
         assert again.digest() == game.digest()
+
+
+@given(game=scenarios())
+def test_scenarios_travel_between_processes(game: Scenario) -> None:
+    assert pickle.loads(pickle.dumps(game)) == game  # noqa: S301 - our own
 
 
 @given(game=scenarios(), other=scenarios())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.child import run_python
 
 from nearcast.errors import InvalidRecord, ObserverActed
 from nearcast.model.geometry import distance_degrees
@@ -63,15 +62,8 @@ def tables_of(summary: RunSummary) -> dict[str, str]:
 
 
 def in_another_process(text: Path, hash_seed: str, *arguments: str) -> dict[str, Any]:
-    finished = subprocess.run(
-        [COMMAND, "simulate", text, "--seed", "7", "--json", *arguments],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    summary: dict[str, Any] = json.loads(finished.stdout)
+    said = run_python(str(COMMAND), "simulate", str(text), "--seed", "7", "--json", *arguments, hash_seed=hash_seed)
+    summary: dict[str, Any] = json.loads(said)
     return summary
 
 

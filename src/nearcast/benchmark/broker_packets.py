@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.errors import BenchmarkError
+
 CONNACK: Final = 2
 PUBLISH: Final = 3
 PUBACK: Final = 4
@@ -59,7 +61,7 @@ class Dialect:
     def _properties(self, properties: Properties = ()) -> bytes:
         if self.level < 5:
             if properties:
-                raise ValueError("MQTT 3.1.1 has no properties")
+                raise BenchmarkError("MQTT 3.1.1 has no properties")
             return b""
         encoded = b"".join(bytes((_USER_PROPERTY,)) + _text(name) + _text(value) for name, value in properties)
         return _length(len(encoded)) + encoded

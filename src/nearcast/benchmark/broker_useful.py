@@ -22,6 +22,7 @@ from nearcast.benchmark.broker_packets import PUBLISH, SUBACK, UNSUBACK, numbere
 from nearcast.benchmark.broker_script import SECONDS_BETWEEN_REPORTS, Script
 from nearcast.benchmark.peers.server import Server
 from nearcast.benchmark.workload import RADIUS
+from nearcast.errors import BenchmarkError
 
 PAYLOAD: Final = 128
 _UNDER_WAY: Final = 20_000
@@ -52,7 +53,7 @@ class Useful(Lane):
 
     def lap(self, seconds: float) -> Lap:  # noqa: ARG002 - exactly the same work for everybody
         if self._step + self._steps > self._script.steps:
-            raise ValueError("the script is too short for that many turns")
+            raise BenchmarkError("the script is too short for that many turns")
         steps = range(self._step, self._step + self._steps)
         self._step = steps.stop
         prepared = [(self.prepare_moves(step), self.prepare_publishes(step)) for step in steps]

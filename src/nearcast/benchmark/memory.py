@@ -15,6 +15,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from nearcast.errors import BenchmarkError
+
 
 def bytes_per_client(clients: int) -> float:
     """Start a fresh process, let it load that many clients, and ask it how much it grew."""
@@ -31,7 +33,7 @@ def _resident() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status does not say how large the process is")
+    raise BenchmarkError("/proc/self/status does not say how large the process is")
 
 
 def _measure(clients: int) -> float:

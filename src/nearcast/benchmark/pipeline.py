@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from nearcast.benchmark import pipeline_peers
+from nearcast.benchmark.pipeline_agreement import Answers, answers, different, exploded, with_agreement, written
 from nearcast.benchmark.pipeline_data import Tables, as_of, part, snapshot
 from nearcast.benchmark.pipeline_measures import PeakMemory, slowest_over_median
 from nearcast.benchmark.pipeline_sedona import SedonaTables, unavailable, unavailable_on_spark
@@ -89,19 +91,18 @@ def run(*, quick: bool = False, peers: bool = True, progress: Progress = lambda 
     with tempfile.TemporaryDirectory(prefix="nearcast-bench-") as folder, PeakMemory() as memory:
         spark = spark_session("nearcast bench pipeline", master="local[2]", settings=settings)
         try:
-            bench = _Bench(spark, Path(folder), size, progress)
+            bench = _Bench(spark, Path(folder), size, progress, memory)
             results, missing = bench.measured(peers=peers)
         finally:
             spark.stop()
-    results.append(
-        Measurement(OURSELVES, "peak_memory_bytes", "B", float(memory.bytes), {"processes": "all of the session"})
-    )
+    results += memory_of(memory)
     return Report("pipeline", machine(), tuple(results), tuple(missing), ratios(results))
 
 
 class _Bench:
-    def __init__(self, spark: SparkSession, folder: Path, size: Size, progress: Progress) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, size: Size, progress: Progress, memory: PeakMemory) -> None:
         self._spark, self._folder, self._size, self._progress = spark, folder, size, progress
+        self._memory = memory
 
     def measured(self, *, peers: bool) -> tuple[list[Measurement], list[Missing]]:
         from nearcast.benchmark import pipeline_streaming as streaming
@@ -136,7 +137,7 @@ class _Bench:
 
     def _peers(self, course: str, tables: Tables, number: int, missing: list[Missing]) -> list[Measurement]:
         results = []
-        parts: dict[float, tuple[Tables, tuple[int, int]]] = {}
+        parts: dict[float, tuple[Tables, Answers]] = {}
         for name, shares in self._size.shares.items():
             if name == SEDONADB and (reason := unavailable()) is not None:
                 if number == 0:
@@ -147,35 +148,41 @@ class _Bench:
                 self._progress(f"{course}: {share:.1%} of the tables for peers, and our answers to them")
                 folder = self._folder / f"{course}-{len(parts)}"
                 taken = tables if share == 1 else part(tables, folder, self._spark, share)
-                parts[share] = taken, _checksum(_exploded(self._ours(taken)))
+                parts[share] = taken, answers(exploded(self._ours(taken)))
                 if share != 1:
                     results.append(self._measure(OURSELVES, course, taken, partial(self._run_ours, taken), share))
-            taken, answers = parts[share]
-            results.append(self._peer(name, course, taken, share, answers))
+            results.append(self._peer(name, course, *parts[share], share))
         return results
 
-    def _peer(self, name: str, course: str, tables: Tables, share: float, answers: tuple[int, int]) -> Measurement:
+    def _peer(self, name: str, course: str, tables: Tables, ours: Answers, share: float) -> Measurement:
         if name == SEDONADB:
-            sedona = SedonaTables(tables)
-            found = sum(len(table) for table in sedona.pairs())
-            row = self._measure(name, course, tables, sedona.pairs, share)
-            return _with_agreement(row, answers[0], found, None)
+            return self._sedonadb(course, tables, ours, share)
         near = pipeline_peers.SYSTEMS[name]
-        found, checksum = _checksum(pipeline_peers.pairs(self._spark, tables, near))
+        found = answers(pipeline_peers.pairs(self._spark, tables, near))
         row = self._measure(
             name, course, tables, lambda: _consume(pipeline_peers.pairs(self._spark, tables, near)), share
         )
-        return _with_agreement(row, answers[0], found, checksum == answers[1])
+        return with_agreement(row, ours.pairs, found.pairs, same_checksum=found == ours)
+
+    def _sedonadb(self, course: str, tables: Tables, ours: Answers, share: float) -> Measurement:
+        """In the plane some pairs at the border of an area are on its other side: so it is counted how many differ."""
+        sedona = SedonaTables(tables)
+        pairs = written(self._spark, sedona.pairs(), self._folder / f"{course} of {SEDONADB}")
+        row = self._measure(SEDONADB, course, tables, sedona.pairs, share)
+        differing = different(exploded(self._ours(tables)), pairs)
+        return with_agreement(row, ours.pairs, pairs.count(), different_pairs=differing)
 
     def _measure(
         self, system: str, course: str, tables: Tables, work: Callable[[], Any], share: float = 1.0
     ) -> Measurement:
         rates = []
-        for _ in range(self._size.runs):
-            started = time.perf_counter()
-            work()
-            rates.append(tables.events / (time.perf_counter() - started))
-            self._progress(f"{course}: {system} {rates[-1]:,.0f} events/s")
+        # Java keeps what a peer before has made it take: of ours only what was run before all peers says something.
+        with self._memory.during((system, course)) if share == 1 or system != OURSELVES else nullcontext():
+            for _ in range(self._size.runs):
+                started = time.perf_counter()
+                work()
+                rates.append(tables.events / (time.perf_counter() - started))
+                self._progress(f"{course}: {system} {rates[-1]:,.0f} events/s")
         parameters = {
             "course": course, "clients": tables.clients, "events": tables.events, "share": round(share, 4),
             "runs": [round(rate) for rate in rates],
@@ -220,24 +227,14 @@ def _consume(found: DataFrame) -> None:
     found.write.format("noop").mode("overwrite").save()
 
 
-def _exploded(found: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    return found.select("event", F.explode("receivers").alias("client"))
-
-
-def _checksum(pairs: DataFrame) -> tuple[int, int]:
-    """How many pairs, and a number that does not depend on their order."""
-    from pyspark.sql import functions as F
-
-    mixed = F.xxhash64("event", "client").bitwiseAND(F.lit(0xFFFFFFFF))
-    row = pairs.agg(F.count("*").alias("pairs"), F.sum(mixed).alias("checksum")).collect()[0]
-    return row.pairs, row.checksum or 0
-
-
-def _with_agreement(row: Measurement, ours: int, theirs: int, same: bool | None) -> Measurement:
-    said = {"answers": theirs, "our_answers": ours} | ({} if same is None else {"same_checksum": same})
-    return Measurement(row.system, row.metric, row.unit, row.value, {**row.parameters, **said})
+def memory_of(memory: PeakMemory) -> list[Measurement]:
+    """Of each system on each course, and of everything together."""
+    rows = [
+        Measurement(system, "peak_memory_bytes", "B", float(size), {"course": course, "processes": "all while it ran"})
+        for (system, course), size in memory.of.items()
+    ]
+    said = {"course": "all, peers and streams included", "processes": "all of the session"}
+    return [*rows, Measurement(OURSELVES, "peak_memory_bytes", "B", float(memory.bytes), said)]
 
 
 def ratios(results: list[Measurement]) -> dict[str, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -19,6 +20,9 @@ class PeakMemory:
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.of: dict[tuple[str, str], int] = {}
+        """The same while something of that name was running."""
+        self._running: tuple[str, str] | None = None
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
 
@@ -30,9 +34,25 @@ class PeakMemory:
         self._ended.set()
         self._watch.join()
 
+    @contextmanager
+    def during(self, name: tuple[str, str]) -> Iterator[None]:
+        """Count what is used within the block for that name, too."""
+        self._running = name
+        try:
+            yield
+        finally:
+            self._look()  # also at what takes less than a pause
+            self._running = None
+
     def _watching(self) -> None:
         while not self._ended.wait(_PAUSE):
-            self.bytes = max(self.bytes, sum(map(_proportional, _family(os.getpid()))))
+            self._look()
+
+    def _look(self) -> None:
+        name, now = self._running, sum(map(_proportional, _family(os.getpid())))
+        self.bytes = max(self.bytes, now)
+        if name is not None:
+            self.of[name] = max(self.of.get(name, 0), now)
 
 
 def _family(root: int) -> list[int]:
@@ -56,8 +76,10 @@ def _proportional(process: int) -> int:
 
 def slowest_over_median(spark: SparkSession, tasks: int, run: Callable[[], Any]) -> float:
     """Run something, and say how many times as long as the median its slowest task took, in its last stage of that many tasks."""
-    store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001 - Python has no door to what tasks took
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no door to what tasks took
+    store = context.statusStore()
     run()
+    context.listenerBus().waitUntilEmpty()  # what tasks took is told to the store by and by
     gateway = spark.sparkContext._gateway  # noqa: SLF001
     assert gateway is not None
     quantiles = gateway.new_array(gateway.jvm.double, 2)

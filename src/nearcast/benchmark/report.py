@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -59,9 +58,7 @@ class Report:
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2, allow_nan=False)
 
-    def print(self, console: Console | None = None) -> None:
-        # Rich takes 80 columns for what is not a terminal, which would break every row.
-        console = console or Console(width=None if sys.stdout.isatty() else 180)
+    def print(self, console: Console) -> None:
         machine = self.machine
         console.print(
             f"[bold]nearcast bench {self.benchmark}[/bold] on {machine['processor']}, Python {machine['python']}"

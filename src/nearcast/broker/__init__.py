@@ -1,15 +1,19 @@
 """The server that people connect to: MQTT with place, context and time (``nearcast serve``).
 
-========================  =====================================================================
-``server``                listeners, start, stop; what holds everything together
-``connection``            one network connection: bytes in, packets out, coalesced per tick
-``conversation``          what a client says on it, packet by packet
-``session``, ``sessions`` what is remembered of a client, with or without a connection
-``router``                who gets an event: matcher, filter schemes, shared subscriptions
-``publishing``            the way of a publish: checks, journal, delivery, acknowledgement
-``reserved``              topics that speak to the broker itself: position, context, unpublish ...
-``settings``, ``access``  configuration; who may do what
-``schemes``               filter schemes and transitions, live
-``http``                  the same by HTTP; metrics and health
-========================  =====================================================================
+=====================  =====================================================================
+``server``, ``core``   listeners, start, stop; all parts put together, and their restart
+``connections``        network connections, and what clients say on them
+``sessions``           what is remembered of a client, with or without a connection
+``publishing``         the way of a publish: receivers, journal, delivery, acknowledgement
+``temporal``           subscriptions to the past, messages to other times, unpublishing
+``schemes``            filter schemes and transitions, live
+``presence``           where clients are and what their contexts say; ``known_context``: what follows from it
+``proximities``        the reach that a producer announces for its topics
+``reserved``           topics that speak to the broker itself: position, context, unpublish ...
+``answering``          events of the past that a job found for clients; ``answer_rows``: as they come
+``settings``, ``logs`` configuration
+``access``             who may do what
+``http``               the same by HTTP; metrics and health
+``sliced_work``        what would hold up the loop, in small steps
+=====================  =====================================================================
 """

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from nearcast.errors import InvalidInput, InvalidRecord
+from nearcast.model.area_text import area_in
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
+from nearcast.model.value_text import value_of_tree
 from nearcast.mqtt import names
-from nearcast.mqtt.areas import area_in
-from nearcast.mqtt.attributes import value_of_tree
 from nearcast.mqtt.publication import delivery_properties
 from nearcast.records.answers import ANSWERS
 from nearcast.records.conversion import from_columns

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.broker.answer_rows import Answer
-from nearcast.broker.entries import Owed, message_in
-from nearcast.broker.session import Held, Session
-from nearcast.broker.sessions import Sessions
+from nearcast.broker.publishing.entries import Owed, message_in
+from nearcast.broker.sessions.session import Held, Session
+from nearcast.broker.sessions.sessions import Sessions
 from nearcast.errors import JournalFailed, QuotaExceeded
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, Put
 from nearcast.model.time import MICROSECONDS, Instant

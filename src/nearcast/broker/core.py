@@ -14,28 +14,28 @@ from mqtt5 import DisconnectReasonCode
 from nearcast.broker.access import Access, Admission
 from nearcast.broker.access.limits import Quotas
 from nearcast.broker.answering import Answering
-from nearcast.broker.chronology import Chronology, ChronologyStatistics
-from nearcast.broker.connection import Connection, Flusher, Terms, Traffic
-from nearcast.broker.conversation import Conversation
-from nearcast.broker.entries import message_in
-from nearcast.broker.gathering import Gathering, GatheringStatistics
-from nearcast.broker.house import House
-from nearcast.broker.orphans import OrphansStatistics
-from nearcast.broker.planned import Plans
+from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
+from nearcast.broker.connections.conversation import Conversation
+from nearcast.broker.connections.services import Services
 from nearcast.broker.presence import Presence, PresenceStatistics
-from nearcast.broker.publishing import Publishing, PublishingStatistics
-from nearcast.broker.reception import Reception
+from nearcast.broker.publishing.batching import Batching, BatchingStatistics
+from nearcast.broker.publishing.entries import message_in
+from nearcast.broker.publishing.publishing import Publishing, PublishingStatistics
+from nearcast.broker.publishing.retained import Retained
+from nearcast.broker.publishing.router import Router, RouterStatistics
 from nearcast.broker.reserved import ReservedTopics
-from nearcast.broker.retained import Retained
-from nearcast.broker.router import Router, RouterStatistics
-from nearcast.broker.schemes import SchemesStatistics
-from nearcast.broker.scheming import Scheming
-from nearcast.broker.session import Outgoing, SessionLimits
-from nearcast.broker.sessions import Sessions, SessionsStatistics
+from nearcast.broker.schemes.live import SchemesStatistics
+from nearcast.broker.schemes.plans import Plans
+from nearcast.broker.schemes.scheming import Scheming
+from nearcast.broker.sessions.lifecycle import SessionLifecycle
+from nearcast.broker.sessions.redelivery import RedeliveryStatistics
+from nearcast.broker.sessions.session import Outgoing, SessionLimits
+from nearcast.broker.sessions.sessions import Sessions, SessionsStatistics
+from nearcast.broker.sessions.subscribing import Subscribing
+from nearcast.broker.sessions.wills import Wills
 from nearcast.broker.settings import BrokerSettings
-from nearcast.broker.subscribing import Subscribing
-from nearcast.broker.turns import Turns
-from nearcast.broker.wills import Wills
+from nearcast.broker.sliced_work import SlicedWork
+from nearcast.broker.temporal.service import TemporalService, TemporalStatistics
 from nearcast.errors import InvalidInput, OffsetTrimmed
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, JournalStatistics
 from nearcast.journal import JournalSettings as StorageSettings
@@ -65,9 +65,9 @@ class BrokerStatistics:
     presence: PresenceStatistics
     journal: JournalStatistics
     schemes: SchemesStatistics
-    time: ChronologyStatistics
-    gathering: GatheringStatistics
-    orphans: OrphansStatistics
+    time: TemporalStatistics
+    batching: BatchingStatistics
+    redelivery: RedeliveryStatistics
 
 
 class Broker:
@@ -101,7 +101,7 @@ class Broker:
         )
         self.router.schemes = self.scheming.live
         self.retained: Final = Retained(self.journal, now)
-        self.chronology: Final = Chronology(
+        self.temporal: Final = TemporalService(
             self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later
         )
         self.publishing: Final = Publishing(
@@ -109,7 +109,7 @@ class Broker:
             self.router,
             self.presence,
             self.retained,
-            self.chronology.moments,
+            self.temporal.addressing,
             now,
             settings.journal.keep,
         )
@@ -121,40 +121,40 @@ class Broker:
             self.router,
             self.retained,
             self.presence,
-            self.chronology.replays,
-            Turns(loop.call_soon),
+            self.temporal.replays,
+            SlicedWork(loop.call_soon),
             now,
             settings.limits.subscriptions_per_client,
         )
-        self.reception: Final = Reception(
+        self.lifecycle: Final = SessionLifecycle(
             self.journal,
             self.sessions,
             self.router,
             self.presence,
             self.wills,
-            self.chronology.replays,
+            self.temporal.replays,
             now,
             settings.session.max_expiry // MICROSECONDS,
             self.scheming,
-            self.chronology.forget,
+            self.temporal.forget,
         )
         self.reserved: Final = ReservedTopics(
-            self.presence, quotas, {ReservedTopic.SCHEME: self.scheming.heard, **self.chronology.handlers()}, now
+            self.presence, quotas, {ReservedTopic.SCHEME: self.scheming.heard, **self.temporal.handlers()}, now
         )
         flusher = Flusher(loop)
-        self.gathering: Final = Gathering(self.publishing, self.presence, flusher.expect)
-        flusher.settle = self.router.settle = self.presence.settle = self.publishing.settle = self.gathering.settle
-        self.house: Final = House(
+        self.batching: Final = Batching(self.publishing, self.presence, flusher.expect)
+        flusher.settle = self.router.settle = self.presence.settle = self.publishing.settle = self.batching.settle
+        self.services: Final = Services(
             settings.session,
             settings.limits.packet,
             self.access,
             Admission(settings.limits),
             quotas,
-            self.reception,
+            self.lifecycle,
             self.publishing,
             self.subscribing,
             self.reserved,
-            self.gathering,
+            self.batching,
             now,
             {},
         )
@@ -165,15 +165,15 @@ class Broker:
             now,
             settings.limits.packet,
             settings.session.output_bytes,
-            partial(Conversation, self.house),
+            partial(Conversation, self.services),
         )
-        self.answering: Final = Answering(self.journal, self.sessions, self.chronology.unpublishing.offsets, now)
+        self.answering: Final = Answering(self.journal, self.sessions, self.temporal.unpublishing.offsets, now)
         self.plans: Final = Plans(self.journal, self.sessions, self.scheming, now)
         self._ticking: asyncio.TimerHandle | None = None
 
     def statistics(self) -> BrokerStatistics:
         return BrokerStatistics(
-            connections=len(self.house.open),
+            connections=len(self.services.open),
             bytes_in=self.traffic.bytes_in,
             bytes_out=self.traffic.bytes_out,
             packets_in=self.traffic.packets_in,
@@ -184,9 +184,9 @@ class Broker:
             presence=self.presence.statistics(),
             journal=self.journal.statistics(),
             schemes=self.scheming.live.statistics(),
-            time=self.chronology.statistics(),
-            gathering=self.gathering.statistics(),
-            orphans=self.reception.orphans.statistics(),
+            time=self.temporal.statistics(),
+            batching=self.batching.statistics(),
+            redelivery=self.lifecycle.redelivery.statistics(),
         )
 
     def connection(self, *, tls: bool = False) -> Connection:
@@ -209,9 +209,9 @@ class Broker:
                     self.subscribing.restore(self.sessions.all[client], row)
                 except InvalidInput as error:  # of a later version, or the rules of filters have become stricter
                     log.warning("a subscription of %r was not restored: %s", client, error)
-        self.chronology.load()
+        self.temporal.load()
         self._restore_messages()
-        self.chronology.resume()
+        self.temporal.resume()
 
     def _restore_messages(self) -> None:
         """Who was owed what: it stands beside each event in the journal."""
@@ -226,7 +226,7 @@ class Broker:
                         continue
                     if entry.publisher is not None:
                         self.publishing.remember(entry.publisher, entry.id)
-                    if not entry.owed or origin in self.chronology.unpublishing.offsets:
+                    if not entry.owed or origin in self.temporal.unpublishing.offsets:
                         continue
                     message = None
                     for identity, qos, near, identifiers in entry.owed:
@@ -248,28 +248,28 @@ class Broker:
     def _tick(self) -> None:
         self._ticking = self.loop.call_later(1.0, self._tick)
         now = self.clock.now()
-        for conversation in list(self.house.open):
+        for conversation in list(self.services.open):
             conversation.look_after(now)
         self.wills.due()
-        self.reception.expire()
+        self.lifecycle.expire()
         gone = self.retained.expire()
         if gone:
             self.journal.write(puts=gone)
         self.sessions.flush()
         self.presence.flush()
-        self.chronology.flush()
+        self.temporal.flush()
 
     def close(self) -> None:
         """Say goodbye to everybody and bring everything to disk."""
         if self._ticking is not None:
             self._ticking.cancel()
-        for conversation in list(self.house.open):
+        for conversation in list(self.services.open):
             conversation.end(DisconnectReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down")
-        self.gathering.settle()
+        self.batching.settle()
         self.scheming.stop()
         self.sessions.flush()
         self.presence.flush()
-        self.chronology.close()
+        self.temporal.close()
         self.access.close()
         self.archive.close()
         self.journal.close()

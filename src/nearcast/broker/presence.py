@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from nearcast.broker.known import Known
-from nearcast.broker.session import Session
+from nearcast.broker.known_context import KnownContext
+from nearcast.broker.sessions.session import Session
 from nearcast.journal import ClientEntry, ContextEntry, Journal, Put, ReportEntry, Then
 from nearcast.matching import Matcher
 from nearcast.model.event import Event
@@ -92,10 +92,14 @@ class Presence:
         present = self._present.get(client)
         return {} if present is None else present.contexts
 
-    def known(self, client: str) -> Known:
+    def known(self, client: str) -> KnownContext:
         """All that is known of a client that has a session, as ``delivery`` asks for it."""
         present = self._present.get(client)
-        return Known(present=True) if present is None else Known(present.position, present.contexts, present=True)
+        return (
+            KnownContext(present=True)
+            if present is None
+            else KnownContext(present.position, present.contexts, present=True)
+        )
 
     def addressed(self, client: str, event: Event, *, located: bool) -> bool:
         """Whether one of its contexts is what the event asks for; not ``located``: whether it may be, wherever the client is."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from nearcast.broker.session import Session
+from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidArea, QuotaExceeded
 from nearcast.journal import Journal, Put, Then
+from nearcast.model.area_text import area_in, area_text
 from nearcast.model.event import Proximity
-from nearcast.mqtt.areas import area_in, area_text
 
 PROXIMITIES: Final = "proximities"
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from nearcast.broker.access.certificates import server_certificate, server_context
+from nearcast.broker.connections.websocket import WebSocketConnection
 from nearcast.broker.core import Broker
 from nearcast.broker.settings import BrokerSettings, Listener
-from nearcast.broker.websocket import WebSocketConnection
 from nearcast.errors import SetupError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Server:
 
     async def _see_off(self) -> None:
         """What was said last goes out; who does not take it is not waited for."""
-        conversations = self.broker.house.open
+        conversations = self.broker.services.open
         for _ in range(GOODBYES):
             await asyncio.sleep(0)
             if not conversations:

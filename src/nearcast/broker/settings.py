@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from nearcast.broker.scheme_settings import SchemeSettings
+from nearcast.broker.schemes.settings import SchemeSettings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
+from nearcast.model.area_text import area_of_tree
 from nearcast.model.topic import checked_topic_filter
-from nearcast.mqtt.areas import area_of_tree
 from nearcast.settings_files import Duration, Section, Size, read_settings
 
 HIGHEST_PORT: Final = 65_535

@@ -13,6 +13,7 @@ import typer
 
 from nearcast.cli import bench, experiment, pipeline, user
 from nearcast.cli.demo import demo
+from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
@@ -101,5 +102,5 @@ def _describe(error: Exception) -> str:
 def _complain(message: str, status: int) -> int:
     """Say it on stderr, one line for each problem: a file may have several."""
     for line in message.splitlines() or [""]:
-        print("nearcast:", " ".join(line.split()), file=sys.stderr)
+        tell(" ".join(("nearcast:", *line.split())))
     return status

@@ -1,9 +1,11 @@
 """``nearcast bench``: nearcast and its peers side by side, one command for each benchmark."""
 
-import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nearcast.cli.printing import console, tell
 
 if TYPE_CHECKING:
     from nearcast.benchmark.report import Report
@@ -30,8 +32,7 @@ def match(
     """Find the receivers of events among moving clients: nearcast, its peers and the bare-kernel bound."""
     from nearcast.benchmark.match import run
 
-    report = run(clients, quick=quick, peers=peers, progress=_say)
-    _show(report, as_json=as_json)
+    _show(run, clients, quick=quick, peers=peers, as_json=as_json)
 
 
 @app.command()
@@ -43,8 +44,7 @@ def radio(
     """Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed."""
     from nearcast.benchmark.radio import run
 
-    report = run(quick=quick, peers=peers, progress=_say)
-    _show(report, as_json=as_json)
+    _show(run, quick=quick, peers=peers, as_json=as_json)
 
 
 @app.command()
@@ -62,8 +62,7 @@ def broker(
 
     if unknown := [name for name in course or () if name not in COURSES]:
         raise typer.BadParameter(f"there is no course {unknown[0]!r}, only {', '.join(COURSES)}", param_hint="--course")
-    report = run(course or (), quick=quick, peers=peers, progress=_say)
-    _show(report, as_json=as_json)
+    _show(run, course or (), quick=quick, peers=peers, as_json=as_json)
 
 
 @app.command()
@@ -75,16 +74,12 @@ def pipeline(
     """Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb."""
     from nearcast.benchmark.pipeline import run
 
-    report = run(quick=quick, peers=peers, progress=_say)
-    _show(report, as_json=as_json)
+    _show(run, quick=quick, peers=peers, as_json=as_json)
 
 
-def _show(report: "Report", *, as_json: bool) -> None:
+def _show(run: Callable[..., "Report"], *own: object, quick: bool, peers: bool, as_json: bool) -> None:
+    report = run(*own, quick=quick, peers=peers, progress=tell)
     if as_json:
         typer.echo(report.to_json())
     else:
-        report.print()
-
-
-def _say(progress: str) -> None:
-    print(progress, file=sys.stderr)
+        report.print(console())

@@ -56,7 +56,7 @@ def point_option(text: str | None, option: str) -> Point | None:
 def area_option(text: str | None, at: Point | None, option: str) -> Area | None:
     """Metres, or an area as JSON; around ``at`` if it does not say where it lies."""
     from nearcast.errors import InvalidInput
-    from nearcast.mqtt.areas import area_in
+    from nearcast.model.area_text import area_in
 
     if text is None:
         return None
@@ -69,10 +69,10 @@ def area_option(text: str | None, at: Point | None, option: str) -> Area | None:
 
 def event_tree(event: Event) -> dict[str, Any]:
     """An event as JSON; parts that it does not have are left out."""
+    from nearcast.model.area_text import area_tree
     from nearcast.model.predicate_text import to_text as predicate_text
     from nearcast.model.time import to_text
-    from nearcast.mqtt.areas import area_tree
-    from nearcast.mqtt.attributes import tree_of_value
+    from nearcast.model.value_text import tree_of_value
 
     place = event.place
     parts = {

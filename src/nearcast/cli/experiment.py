@@ -1,13 +1,14 @@
 """``nearcast experiment``: what the documents state, what comes out here, and whether that is the same."""
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from nearcast.cli.printing import console, say_json, tell
+from nearcast.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from nearcast.experiment.campaign import Report
@@ -33,14 +34,14 @@ def list_experiments(as_json: AsJson = False) -> None:
     from nearcast.experiment.catalogue import EXPERIMENTS
 
     if as_json:
-        typer.echo(json.dumps([each.to_json() for each in EXPERIMENTS], indent=2))
+        say_json([each.to_json() for each in EXPERIMENTS])
         return
     from rich.table import Table
 
     table = Table("experiment", "title", "document", "checks")
     for each in EXPERIMENTS:
         table.add_row(each.name, each.title, each.document, f"{each.checks[0].id} .. {each.checks[-1].id}")
-    _console().print(table)
+    console().print(table)
 
 
 @app.command()
@@ -65,7 +66,7 @@ def run(
     else:
         for report, folder in zip(reports, folders, strict=True):
             _print(report)
-            _console().print(f"records and figures in {folder}\n", markup=False)
+            console().print(f"records and figures in {folder}\n", markup=False)
     failed = [f"{report.experiment}, {run}: {why}" for report in reports for run, why in report.failures.items()]
     if failed:
         from nearcast.errors import NearcastError
@@ -95,7 +96,7 @@ def report(
         return
     for (found, _), page in zip(reports, pages, strict=True):
         _print(found)
-        _console().print(f"with figures: {page}\n", markup=False)
+        console().print(f"with figures: {page}\n", markup=False)
 
 
 def _chosen(name: str) -> Sequence[Any]:
@@ -113,7 +114,7 @@ def _print_json(name: str, documents: list[dict[str, Any]]) -> None:
     """One document, whether it is of one experiment or of all."""
     from nearcast.experiment.campaign import ALL
 
-    typer.echo(json.dumps({"experiments": documents} if name == ALL else documents[0], indent=2))
+    say_json({"experiments": documents} if name == ALL else documents[0])
 
 
 def _print(report: "Report") -> None:
@@ -122,9 +123,9 @@ def _print(report: "Report") -> None:
 
     from nearcast.experiment.wording import number
 
-    console = _console()
+    shown = console()
     seeds = f"{len(report.seeds)} seed{'s' if len(report.seeds) > 1 else ''}{', quick' if report.quick else ''}"
-    console.print(
+    shown.print(
         f"[bold]{escape(report.experiment)}[/bold]: {escape(report.title)} ({escape(report.document)}; {seeds})"
     )
     colours = {"reproduced": "green", "deviates": "yellow"}
@@ -139,26 +140,17 @@ def _print(report: "Report") -> None:
             table.add_row("", f"  {escape(part.name)}", number(part), part.accepted + part.unit, holds)
         if check.verdict == "not checkable":
             table.add_row("", f"  [dim]{escape(check.why)}[/]")
-    console.print(table)
-
-
-def _console(*, stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else 150)
+    shown.print(table)
 
 
 @contextmanager
 def _progress() -> "Iterator[Watcher]":
     """On stderr: all runs together, and each that is under way; a line for each that is over where nobody watches."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
     from nearcast.experiment.execution import Failure, Watcher
 
-    terminal = sys.stderr.isatty()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=_console(stderr=True), disable=not terminal, transient=True) as bar:
+    with progress_bar(MofNCompleteColumn(), TimeElapsedColumn()) as bar:
 
         class Shown(Watcher):
             def begin(self, tasks: "Sequence[Task]") -> None:
@@ -177,9 +169,9 @@ def _progress() -> "Iterator[Watcher]":
                 bar.advance(self.all)
                 if number in self.bars:
                     bar.remove_task(self.bars.pop(number))
-                if not terminal:
+                if bar.disable:
                     said = outcome.reason if isinstance(outcome, Failure) else f"{outcome.seconds:.1f} s"
                     how = "kept" if reused else said
-                    print(f"{self.over} of {len(self.tasks)}: {self.tasks[number].title}: {how}", file=sys.stderr)
+                    tell(f"{self.over} of {len(self.tasks)}: {self.tasks[number].title}: {how}")
 
         yield Shown()

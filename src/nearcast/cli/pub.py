@@ -1,6 +1,5 @@
 """``nearcast pub``: publish one event."""
 
-import json
 import sys
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from nearcast.cli.client_options import (
     point_option,
     run,
 )
+from nearcast.cli.printing import say_json
 
 
 def pub(
@@ -72,13 +72,16 @@ def pub(
             )
 
     published = run(publish())
-    typer.echo(json.dumps({"id": published, "topic": topic}) if as_json else published)
+    if as_json:
+        say_json({"id": published, "topic": topic}, one_line=True)
+    else:
+        typer.echo(published)
 
 
 def _attributes(texts: list[str]) -> dict[str, object]:
     """``NAME=VALUE`` as the wire contract reads values: numbers, true and false are that; a text that begins with / is a path."""
     from nearcast.client.attributes import attributes_of
-    from nearcast.mqtt.attributes import value_in
+    from nearcast.model.value_text import value_in
 
     named: dict[str, object] = {}
     for text in texts:

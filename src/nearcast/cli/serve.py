@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nearcast.cli.printing import tell
 from nearcast.errors import InvalidSettings
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def serve(
 
     def ready(server: Server) -> None:
         for name, (host, number) in server.addresses.items():
-            print(f"{name} on {host}:{number}", file=sys.stderr)
-        print("ready", file=sys.stderr, flush=True)
+            tell(f"{name} on {host}:{number}")
+        tell("ready")
 
     uvloop.run(run(settings, ready))
 

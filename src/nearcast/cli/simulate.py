@@ -1,7 +1,5 @@
 """``nearcast simulate``: run a scenario and keep a record of all that happens in it."""
 
-import json
-import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nearcast.cli.printing import console, say_json
+from nearcast.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from nearcast.scenario.simulation import RunSummary
@@ -42,7 +43,10 @@ def simulate(
 
     if listing:
         known = {name: read(name).run.title for name in examples()}
-        typer.echo(json.dumps(known, indent=2) if as_json else "\n".join(f"{n:16} {t}" for n, t in known.items()))
+        if as_json:
+            say_json(known)
+        else:
+            typer.echo("\n".join(f"{name:16} {title}" for name, title in known.items()))
         return
     if not scenario:
         raise typer.BadParameter("name a scenario file, or an example; --list shows what there is")
@@ -51,7 +55,7 @@ def simulate(
         from nearcast.scenario.writing import to_toml
 
         if as_json:
-            typer.echo(json.dumps(tomllib.loads(to_toml(wanted)), indent=2))
+            say_json(tomllib.loads(to_toml(wanted)))
         else:
             typer.echo(to_toml(wanted, explained=True), nl=False)
         return
@@ -60,7 +64,7 @@ def simulate(
     with _progress_bar(wanted.run.title, wanted.run.duration) as progress:
         summary = run(wanted, seed, out=out, overwrite=overwrite, log=log, progress=progress)
     if as_json:
-        typer.echo(json.dumps(summary.to_json(), indent=2))
+        say_json(summary.to_json())
     else:
         _print(summary)
 
@@ -80,19 +84,11 @@ def _changes(texts: list[str]) -> dict[str, object]:
 @contextmanager
 def _progress_bar(title: str, seconds: float) -> Iterator[Callable[[float, float], None]]:
     """On stderr: how far it is, in simulated time, and how much faster than life."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TimeRemainingColumn
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
+    far = "{task.completed:.0f} of {task.total:.0f} s simulated"
+    with progress_bar(far, "{task.fields[speed]}", TimeRemainingColumn()) as bar:
         task = bar.add_task(escape(title), total=seconds, speed="")
 
         def progress(done: float, total: float) -> None:
@@ -103,13 +99,12 @@ def _progress_bar(title: str, seconds: float) -> Iterator[Callable[[float, float
 
 
 def _print(summary: "RunSummary") -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    shown = console()
     speed = summary.speed["simulated_seconds_per_second"]
-    console.print(
+    shown.print(
         f"[bold]{escape(summary.title)}[/bold], seed {summary.seed}: {summary.simulated_seconds:g} s simulated, {speed:,.1f} x real time"
     )
     counts = Table("count", "value")
@@ -120,6 +115,6 @@ def _print(summary: "RunSummary") -> None:
     tables.columns[1].justify = "right"
     for name, table in summary.tables.items():
         tables.add_row(name, f"{table['rows']:,}", f"{table['sha256'][:16]}…")
-    console.print(counts, tables)
+    shown.print(counts, tables)
     if summary.records:
-        console.print(f"recorded in {escape(summary.records)}")
+        shown.print(f"recorded in {escape(summary.records)}")

@@ -1,6 +1,5 @@
 """``nearcast sub``: print events, one line each."""
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from nearcast.cli.client_options import (
     point_option,
     run,
 )
+from nearcast.cli.printing import say_json
 
 if TYPE_CHECKING:
     from nearcast.client.client import Client
@@ -54,11 +54,11 @@ def sub(
     if not as_json:
         run(_follow(client, events, position, count, wait, lambda event: typer.echo(line(event))))
     elif not ends:
-        run(_follow(client, events, position, count, wait, lambda event: typer.echo(json.dumps(event_tree(event)))))
+        run(_follow(client, events, position, count, wait, lambda event: say_json(event_tree(event), one_line=True)))
     else:
         seen: list[Event] = []
         run(_follow(client, events, position, count, wait, seen.append))
-        typer.echo(json.dumps([event_tree(event) for event in seen], indent=2))
+        say_json([event_tree(event) for event in seen])
 
 
 async def _follow(
@@ -88,7 +88,7 @@ async def _follow(
 def line(event: "Event") -> str:
     """Time, topic, place, attributes and payload."""
     from nearcast.model.time import to_text
-    from nearcast.mqtt.attributes import value_text
+    from nearcast.model.value_text import value_text
     from nearcast.mqtt.positions import point_text
 
     parts = [to_text(event.published), event.topic]

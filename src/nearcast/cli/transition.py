@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import urllib.error
-import urllib.request
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import typer
 
+from nearcast.cli.printing import say_json
 from nearcast.errors import SetupError
 
 TIMEOUT = 10.0
@@ -31,7 +29,7 @@ def transition(
     order = None if scheme is None else {"scheme": scheme, "clients": client or None}
     answer = _asked(url, order)
     if as_json:
-        typer.echo(json.dumps(answer))
+        say_json(answer, one_line=True)
         return
     groups = ", ".join(f"{count} in {name}" for name, count in answer["groups"].items() if count) or "nobody yet"
     typer.echo(f"{answer['scheme']} (clients: {groups}; transitions so far: {answer['transitions']})")
@@ -43,6 +41,11 @@ def transition(
 
 
 def _asked(url: str, order: dict[str, Any] | None) -> dict[str, Any]:
+    import urllib.error
+    import urllib.request
+
+    import msgspec
+
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SetupError(f"{url!r} is no HTTP address such as http://127.0.0.1:8080")
@@ -50,7 +53,7 @@ def _asked(url: str, order: dict[str, Any] | None) -> dict[str, Any]:
     target = urlunsplit((parts.scheme, host, "/transitions", "", ""))
     request = urllib.request.Request(target)  # noqa: S310 - the scheme was checked
     if order is not None:
-        request.data = json.dumps(order).encode()
+        request.data = msgspec.json.encode(order)
         request.add_header("Content-Type", "application/json")
     password = unquote(parts.password or "") or os.environ.get("NEARCAST_PASSWORD", "")
     if parts.username:
@@ -58,12 +61,12 @@ def _asked(url: str, order: dict[str, Any] | None) -> dict[str, Any]:
         request.add_header("Authorization", f"Basic {token}")
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # noqa: S310
-            answer: dict[str, Any] = json.load(response)
+            answer: dict[str, Any] = msgspec.json.decode(response.read())
             return answer
     except urllib.error.HTTPError as error:
         try:
-            detail = json.load(error).get("detail", error.reason)
-        except ValueError:
+            detail = msgspec.json.decode(error.read())["detail"]
+        except (msgspec.DecodeError, LookupError, TypeError):
             detail = error.reason
         raise SetupError(f"the broker refuses: {detail}") from None
     except (urllib.error.URLError, TimeoutError) as error:

@@ -30,13 +30,13 @@ from nearcast.client.scheming import Scheming
 from nearcast.client.subscriptions import Subscriptions
 from nearcast.errors import InvalidSubscription, NearcastError
 from nearcast.model.area import Area, Circle
+from nearcast.model.area_text import area_text
 from nearcast.model.geometry import Point
 from nearcast.model.predicate import Predicate
 from nearcast.model.predicate_text import to_text as predicate_text
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import MICROSECONDS
 from nearcast.mqtt import names
-from nearcast.mqtt.areas import area_text
 from nearcast.mqtt.client_ids import generated
 from nearcast.mqtt.names import ReservedTopic
 from nearcast.mqtt.positions import PositionReport

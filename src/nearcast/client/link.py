@@ -290,21 +290,23 @@ class Link:
         self, packet: Callable[[int | None], mqtt5.PublishPacket], qos: int, what: str, patience: float | None
     ) -> Answered | None:
         """Quality 0: sent when this returns; otherwise acknowledged.  ``patience`` instead of the usual timeout."""
-        size = len(packet(1 if qos else None).write())
-        if self._largest is not None and size > self._largest:
-            raise InvalidEvent(f"{what} has {size} bytes with its properties; the broker takes {self._largest} at most")
+        data = packet(1 if qos else None).write()
+        if self._largest is not None and len(data) > self._largest:
+            raise InvalidEvent(
+                f"{what} has {len(data)} bytes with its properties; the broker takes {self._largest} at most"
+            )
         limit = self.terms.timeout if patience is None else patience
         try:
             async with asyncio.timeout(limit):
                 if not qos:
-                    await self._publish_once(packet)
+                    await self._publish_once(data)
                     return None
                 async with self._slots:
                     return await self._answer(self.protocol.send(lambda number: packet(number).write(), qos))
         except TimeoutError:
             raise self._timed_out(what, limit) from None
 
-    async def _publish_once(self, packet: Callable[[int | None], mqtt5.PublishPacket]) -> None:
+    async def _publish_once(self, data: bytes) -> None:
         while True:
             await self._up.wait()
             if self._failure is not None:
@@ -314,7 +316,7 @@ class Link:
                 continue
             await connection.drain()
             if connection is self._connection:
-                self.protocol.publish_once(packet(None))
+                self.protocol.publish_once(data)
                 connection.flush()
                 return
 

@@ -10,12 +10,12 @@ from nearcast.client.attributes import attributes_of
 from nearcast.client.track import Own, Track, on_the_wire
 from nearcast.errors import InvalidEvent, InvalidPosition, UnknownName
 from nearcast.model.area import Area, Circle
+from nearcast.model.area_text import area_text
 from nearcast.model.event import Proximity
 from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
 from nearcast.model.topic import checked_topic
 from nearcast.model.values import Value
-from nearcast.mqtt.areas import area_text
 from nearcast.mqtt.names import ReservedTopic
 from nearcast.mqtt.positions import ContextReport, PositionReport, compact_position, context_payload
 

@@ -208,10 +208,10 @@ class ClientProtocol:
 
     # Sending
 
-    def publish_once(self, packet: PublishPacket) -> None:
+    def publish_once(self, data: bytes) -> None:
         """Quality 0: sent now or never."""
         if self.connected:
-            self._put(packet.write())
+            self._put(data)
 
     def send(self, write: Write, qos: int = 0) -> Flow:
         """A publication of quality 1 or 2, or (0) a SUBSCRIBE or UNSUBSCRIBE; it is sent until it is answered."""

@@ -17,8 +17,7 @@ from nearcast.model.predicate import Predicate
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import Instant
 from nearcast.model.values import Value
-from nearcast.mqtt import names
-from nearcast.mqtt.publication import message_expiry, properties_of
+from nearcast.mqtt.publication import addressing_properties, message_expiry, properties_of
 
 
 class Here(enum.Enum):
@@ -84,12 +83,5 @@ def made(
         parse_addressing(when, now=now)[1] if isinstance(when, str) else when,
         lifetime_of(given.lifetime),
     )
-    properties = properties_of(event, channel)
-    # Texts go as they were written: "now" in them is the broker's.
-    texts = [(name, text) for name, text in ((names.TO, given.to), (names.WHEN, when)) if isinstance(text, str)]
-    if texts:
-        replaced = {name for name, _ in texts}
-        if isinstance(given.to, str):
-            replaced |= {names.WHEN} if when is None else set()  # it may have stood in `to`
-        properties = [pair for pair in properties if pair[0] not in replaced] + texts
+    properties = properties_of(event, channel, addressing_properties(given.to, when))
     return Made(event, properties, message_expiry(event, now))

@@ -79,11 +79,6 @@ def connection_refused(broker: str, reason: int, message: str | None, user: str 
     return ConnectionFailed(f"{broker} refuses the connection: {why}")
 
 
-def may_pass(reason: int) -> bool:
-    """Whether a refused connection is worth another attempt."""
-    return reason in _PASSING
-
-
 def publication_refused(what: str, reason: int, message: str | None) -> NearcastError:
     return _refused(what, reason, message, InvalidEvent)
 

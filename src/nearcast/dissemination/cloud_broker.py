@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.cloud_messages import (
@@ -30,7 +30,7 @@ from nearcast.dissemination.wire import EventMessage, event_in, without_tag
 from nearcast.dissemination.wire import message_of as event_message_of
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining, ToClient
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
@@ -43,6 +43,8 @@ __all__ = ["BrokerSettings", "BrokerStatistics", "CloudBroker", "Memory"]
 
 class CloudBroker(Component):
     """After ``HostEngine`` and ``TransitionCoordinator`` among the components of its host."""
+
+    schemes_type: ClassVar[type[SchemeBroker]] = SchemeBroker
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class CloudBroker(Component):
     def start(self, host: Host) -> None:
         self._host = host
         self._listen(host)
-        self.schemes = SchemeBroker(host, self._territory, self._settings, self._memory, self._say, self._deliver)
+        self.schemes = self.schemes_type(host, self._territory, self._settings, self._memory, self._say, self._deliver)
         host.timers.every(max(self._settings.grace / 4, 0.001), self.schemes.expire)
 
     def _listen(self, host: Host) -> None:

@@ -29,7 +29,7 @@ from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.dissemination.wire import message_of as event_message_of
 from nearcast.filtering.location import LocationFollower, LocationRequest
 from nearcast.filtering.messages import Assignment, ClientMessage
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.runtime.host import Host
 from nearcast.runtime.messages import Message

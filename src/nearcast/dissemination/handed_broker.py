@@ -16,7 +16,7 @@ from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_messages import PROXY, Context
 from nearcast.dissemination.scheme_messages import CONTEXTS, GREETINGS, INTERFACE, PORT, Hello, Inquiry, ground_of
 from nearcast.errors import QuotaExceeded
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address, Endpoint

@@ -12,7 +12,7 @@ from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import EVER, MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
 
@@ -45,18 +45,19 @@ class Inbox:
 
     # Hundreds of inboxes take turns: what lies together is fetched together.
     __slots__ = (
-        "_counts",
+        "_delivered",
+        "_duplicates",
         "_held",
         "_host",
         "_name",
         "_notifications",
         "_now",
-        "_older",
         "_position",
-        "_recent",
+        "_seen",
         "_surely_within",
         "_taken",
         "_turn",
+        "_unwanted",
         "interests",
     )
 
@@ -69,10 +70,12 @@ class Inbox:
         self._surely_within: Final = host.sensor.surely_within if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
         self._held: tuple[_Check, ...] = ()
-        self._recent: set[str] = set()
-        self._older: set[str] = set()
+        # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
+        self._seen: dict[str, Instant] = {}
+        """By event, the turn before which it came."""
+
         self._turn: Instant = 0
-        self._counts = {DELIVERED: 0, DUPLICATE: 0, UNWANTED: 0}
+        self._delivered = self._duplicates = self._unwanted = 0
         self._notifications: Final = host.observers.emitter("notifications")
         # No table of the records: for whoever wants to know what a client wants, before any broker knows.
         self._taken: Final = host.observers.emitter("interests")
@@ -100,26 +103,29 @@ class Inbox:
 
     def has(self, event: str) -> bool:
         """Whether a copy of that event came before."""
-        return event in self._recent or event in self._older
+        return event in self._seen
 
     def receive(self, event: Event, path: str, hops: int) -> None:
         """A copy of an event has reached this host."""
         now, name, outcome = self._now(), event.id, UNWANTED
         if now >= self._turn:
-            # After a long silence, what was recent is too old as well.
-            self._older = self._recent if now < self._turn + REMEMBERED else set()
-            self._recent, self._turn = set(), now + REMEMBERED
-        if name in self._recent or name in self._older:
+            self._forget(now)
+        seen = self._seen
+        before = len(seen)
+        seen.setdefault(name, self._turn)
+        if len(seen) == before:
             outcome = DUPLICATE
+            self._duplicates += 1
         else:
-            self._recent.add(name)
             place = event.place if event.reach is None else None
             position: Point | None = None
             asked = False
-            for subscription, notify, metres in self._held:
+            for subscription, notify, metres, topic in self._held:
                 if place is not None and metres is not None and self._surely_within(metres, place):
                     # In the right place, beyond doubt: no need to know where exactly.
-                    wants = accepted(subscription, event, self._name)
+                    wants = (topic == event.topic and event.publisher != self._name) or accepted(
+                        subscription, event, self._name
+                    )
                 else:
                     if not asked:  # once for all interests: a sensor with errors says something else each time
                         position, asked = self._position(), True
@@ -127,22 +133,34 @@ class Inbox:
                 if wants:
                     outcome = DELIVERED
                     notify(event)
-        self._counts[outcome] += 1
+            if outcome is DELIVERED:
+                self._delivered += 1
+            else:
+                self._unwanted += 1
         delay = now - event.published
         self._notifications(now, name, self._name, path, outcome, delay if delay > 0 else 0, hops)
 
+    def _forget(self, now: Instant) -> None:
+        """It is another turn: what came before the last one is forgotten; after a long silence, all is."""
+        last, self._turn = self._turn, now + REMEMBERED
+        kept = now < last + REMEMBERED
+        self._seen = {event: turn for event, turn in self._seen.items() if turn == last} if kept else {}
+
     def statistics(self) -> InboxStatistics:
-        return InboxStatistics(self._counts[DELIVERED], self._counts[DUPLICATE], self._counts[UNWANTED])
+        return InboxStatistics(self._delivered, self._duplicates, self._unwanted)
 
 
-_Check = tuple[Subscription, Notify, float | None]
-"""What the last check needs of an interest; the metres are those around this host, if its area is such a circle."""
+_Check = tuple[Subscription, Notify, float | None, str | None]
+"""What the last check needs of an interest; the metres are those around this host, if its area is such a circle; the topic is
+what it asks for beside the place, if that is all."""
 
 
 def _check(interest: Interest) -> _Check:
     area = interest.subscription.area
     around = area.radius if isinstance(area, Circle) and area.center is None else None
-    return interest.subscription, interest.notify, around
+    subscription = interest.subscription
+    only = subscription.topic if subscription.frame is EVER and subscription.where is None else None
+    return subscription, interest.notify, around, only
 
 
 def _nowhere() -> None:

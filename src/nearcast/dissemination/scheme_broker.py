@@ -12,7 +12,7 @@ an unreliable link, ``broker.schemes`` on MQTT.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.broker_state import Counts, provide
@@ -23,7 +23,7 @@ from nearcast.filtering.broker_half import BrokerHalf
 from nearcast.filtering.context import NEVER, ClientContext
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
 from nearcast.filtering.missing import WaitingEvents, unplaced_receivers
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
@@ -38,6 +38,8 @@ Deliver = Callable[[Address, Event], None]
 
 class SchemeBroker:
     """Clients, what they want, and the schemes that serve them."""
+
+    exchange_type: ClassVar[type[SchemeExchange]] = SchemeExchange
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class SchemeBroker:
         self._reported: Final[set[Address]] = set()
         self._counts: Final = Counts()
         self._waiting: Final = WaitingEvents(settings.wait_at_most)
-        self._exchange: Final = SchemeExchange(host, territory, settings, memory, say)
+        self._exchange: Final = self.exchange_type(host, territory, settings, memory, say)
         provide(
             host.state,
             territory.box,

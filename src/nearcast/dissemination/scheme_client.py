@@ -16,7 +16,8 @@ import msgspec
 from nearcast.dissemination.cloud_messages import PROXY, Context
 from nearcast.filtering.client_half import ClientHalf, Surroundings
 from nearcast.filtering.messages import Assignment, ClientMessage
-from nearcast.filtering.specification import Territory, client_halves
+from nearcast.filtering.registry import client_halves
+from nearcast.filtering.scheme import Territory
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
 from nearcast.runtime.host import Host

@@ -29,7 +29,8 @@ from nearcast.filtering.broker_half import BrokerHalf, Cloud, Tally
 from nearcast.filtering.context import NEVER, ClientContext
 from nearcast.filtering.messages import ToClient
 from nearcast.filtering.overlap import Overlaps
-from nearcast.filtering.specification import Territory, broker_halves
+from nearcast.filtering.registry import broker_halves
+from nearcast.filtering.scheme import Territory
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address

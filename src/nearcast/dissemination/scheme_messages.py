@@ -13,7 +13,7 @@ from nearcast.errors import InvalidProperty
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.messages import AssignmentRequest, ClientMessage, ContextUpdate, Joining
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.geometry import Point, checked_metres
 from nearcast.runtime.messages import Message

@@ -17,7 +17,7 @@ from nearcast.experiment.experiment import Experiment
 from nearcast.experiment.figures.files import save
 from nearcast.experiment.figures.style import styled
 from nearcast.experiment.storage import Result, write_json
-from nearcast.scenario.problems import guess
+from nearcast.guesses import guess
 
 ALL: Final = "all"
 REPORT: Final = "report.json"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from nearcast.experiment.figures.boxes import bars
 from nearcast.experiment.figures.files import save
@@ -90,5 +91,5 @@ def draw(summary: Sequence[Mapping[str, Any]], folder: Path) -> list[str]:
 
 
 def _setting(changes: str) -> str:
-    values = json.loads(changes)
+    values = msgspec.json.decode(changes)
     return ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in values.items()) or "as it is"

@@ -6,22 +6,12 @@ fill.  The circle is the one of ``model.Circle``: great-circle metres, border in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
 
 from nearcast.errors import InvalidScheme, UnknownName
-from nearcast.model.geometry import (
-    EARTH_RADIUS,
-    HALF_CIRCUMFERENCE,
-    Point,
-    checked_metres,
-    distance_degrees,
-)
-
-_SLACK_DEGREES: Final = 1e-9  # a tenth of a millimetre: boxes may be too large, never too small
+from nearcast.model.geometry import Point, checked_metres, circle_bounds, distance_degrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +22,13 @@ class Zone:
     center: Point
     radius: float
     bounds: tuple[float, float, float, float] = field(init=False, repr=False, compare=False)
-    """Bounding box: degrees south, west, north, east; ``west > east`` where it crosses the antimeridian."""
+    """Its bounding box, as ``circle_bounds`` says it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidScheme(f"a zone needs a name, which becomes that of its channel; not {self.name!r}")
         object.__setattr__(self, "radius", checked_metres(self.radius, f"the radius of zone {self.name!r}"))
-        object.__setattr__(self, "bounds", _bounds(self.center, self.radius))
+        object.__setattr__(self, "bounds", circle_bounds(self.center, self.radius))
 
     def covers(self, point: Point) -> bool:
         center = self.center
@@ -98,14 +88,3 @@ class Zones:
         keeps recall at 1 when radii differ, so hand in that.
         """
         return Zones(zone.extended(by) for zone in self.zones)
-
-
-def _bounds(center: Point, radius: float) -> tuple[float, float, float, float]:
-    height = math.degrees(radius / EARTH_RADIUS) + _SLACK_DEGREES
-    south, north = max(-90.0, center.lat - height), min(90.0, center.lat + height)
-    if abs(center.lat) + height >= 89.9 or radius >= HALF_CIRCUMFERENCE / 2:
-        return south, -180.0, north, 180.0
-    sine = math.sin(math.radians(height)) / math.cos(math.radians(center.lat))
-    width = math.degrees(math.asin(sine)) + _SLACK_DEGREES
-    west, east = center.lon - width, center.lon + width
-    return south, west + 360.0 if west < -180.0 else west, north, east - 360.0 if east >= 180.0 else east

@@ -14,28 +14,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from nearcast.errors import InvalidPosition, InvalidScheme
-from nearcast.model.geometry import (
-    EARTH_RADIUS,
-    HALF_CIRCUMFERENCE,
-    Point,
-    checked_metres,
-    computed_point,
-    distance,
-    offset,
-)
-
-Column = npt.NDArray[np.float64]
+from nearcast.model.geometry import Point, checked_metres, distance, offset
 
 ANGLE: Final = 15.0
 """Degrees by which the trapezoid widens, on each side."""
 
 _SLACK: Final = 1.0 + 1e-9  # the bounding circle may be a little too large but never too small
-_MARGIN: Final = 1e-9
-_MARGIN_METRES: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,51 +65,13 @@ class Envelope:
             object.__setattr__(self, name, value)
 
     def covers(self, point: Point) -> bool:
-        return _covers(point, self.position, self.radius, self.east, self.north, self.length, self._slope)
-
-
-def covers_many(
-    point: Point,
-    lat: Column,
-    lon: Column,
-    radius: Column,
-    east: Column,
-    north: Column,
-    length: Column,
-    angle: float = ANGLE,
-) -> npt.NDArray[np.bool_]:
-    """Which of many envelopes, given as columns, cover the point: the answers of ``Envelope.covers``.
-
-    The columns are clearly inside or outside by numpy's functions, which round differently; what is neither is asked once
-    more, one by one.
-    """
-    slope = slope_of(angle)
-    phi, other, turn = np.radians(lat), math.radians(point.lat), np.radians(point.lon - lon)
-    haversine = np.sin((other - phi) / 2) ** 2 + np.cos(phi) * math.cos(other) * np.sin(turn / 2) ** 2
-    away = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(1.0, haversine)))
-    x = math.cos(other) * np.sin(turn)
-    y = np.cos(phi) * math.sin(other) - np.sin(phi) * math.cos(other) * np.cos(turn)
-    norm = np.hypot(x, y)
-    metres = away / np.where(norm == 0.0, 1.0, norm)
-    x, y = x * metres, y * metres
-    ahead, aside = x * east + y * north, np.abs(x * north - y * east)
-
-    margin = (_MARGIN_METRES + _MARGIN * (away + radius + length)) * (1.0 + slope)
-    in_circle = radius - away
-    # How far inside the nearest border of the trapezoid; what has no length has no inside.
-    in_trapezoid = np.where(
-        length > 0.0, np.minimum(np.minimum(ahead, length - ahead), radius + ahead * slope - aside), -np.inf
-    )
-    inside = np.maximum(in_circle, in_trapezoid)
-    covered: npt.NDArray[np.bool_] = inside > 0.0
-    # Directions are lost at the client's own position, and near its antipode.
-    unclear = (np.abs(inside) <= margin) | (norm < 1e-12) | (away > 0.9 * HALF_CIRCUMFERENCE)
-    for i in np.flatnonzero(unclear).tolist():
-        position = computed_point(float(lat[i]), float(lon[i]))
-        covered[i] = _covers(
-            point, position, float(radius[i]), float(east[i]), float(north[i]), float(length[i]), slope
-        )
-    return covered
+        if distance(self.position, point) <= self.radius:
+            return True
+        if self.length == 0.0:  # not even its first line, which may differ from the circle by a rounding
+            return False
+        x, y = offset(self.position, point)
+        ahead, aside = x * self.east + y * self.north, abs(x * self.north - y * self.east)
+        return 0.0 <= ahead <= self.length and aside <= self.radius + ahead * self._slope
 
 
 def slope_of(angle: Any) -> float:
@@ -132,15 +79,3 @@ def slope_of(angle: Any) -> float:
     if isinstance(angle, bool) or not isinstance(angle, (int, float)) or not 0.0 <= angle < 90.0:
         raise InvalidScheme(f"an envelope widens by an angle of at least 0 and less than 90 degrees, not {angle!r}")
     return math.tan(math.radians(angle))
-
-
-def _covers(
-    point: Point, position: Point, radius: float, east: float, north: float, length: float, slope: float
-) -> bool:
-    if distance(position, point) <= radius:
-        return True
-    if length == 0.0:  # not even its first line, which may differ from the circle by a rounding
-        return False
-    x, y = offset(position, point)
-    ahead = x * east + y * north
-    return 0.0 <= ahead <= length and abs(x * north - y * east) <= radius + ahead * slope

@@ -63,7 +63,7 @@ class ReportEntry(Entry, frozen=True, array_like=True, tag=2, gc=False):
 
 
 class ContextEntry(Entry, frozen=True, array_like=True, tag=3, gc=False):
-    """A context was registered with these attributes (a JSON object), or deregistered (none)."""
+    """A context was registered with these attributes (as ``value_text.attributes_tree`` reads them), or deregistered (none)."""
 
     at: Instant
     who: str

@@ -12,13 +12,13 @@ What a record says beyond the columns of its table (``rows``) stays in the journ
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
+from nearcast.files import to_disk, write_whole
 from nearcast.journal.entries import EventEntry, Record, time_of
 from nearcast.journal.rows import ROWS
 from nearcast.model.time import to_datetime
@@ -48,10 +48,10 @@ def export(lake: Path, name: str, records: Sequence[tuple[int, Record]], unpubli
             target = lake / table / f"date={day}"
             target.mkdir(parents=True, exist_ok=True)
             made = corner / day / table / "part-0000.parquet"
-            _to_disk(made)
+            to_disk(made)
             made.replace(target / f"{name}.parquet")
             for folder in (target, target.parent, lake):
-                _to_disk(folder)
+                to_disk(folder)
     shutil.rmtree(corner, ignore_errors=True)
     return sum(map(len, days.values()))
 
@@ -59,11 +59,7 @@ def export(lake: Path, name: str, records: Sequence[tuple[int, Record]], unpubli
 def mark_exported(lake: Path, offset: int) -> None:
     """Say that everything below that offset is here: files of an export that is going on are not to be relied on."""
     lake.mkdir(parents=True, exist_ok=True)
-    made = lake / f"{EXPORTED}.new"
-    made.write_text(f"{offset}\n")
-    _to_disk(made)
-    made.replace(lake / EXPORTED)
-    _to_disk(lake)
+    write_whole(lake / EXPORTED, f"{offset}\n")
 
 
 def _write(folder: Path, records: Iterable[tuple[int, Record]]) -> list[str]:
@@ -74,11 +70,3 @@ def _write(folder: Path, records: Iterable[tuple[int, Record]]) -> list[str]:
             append, row = ways[cast("type", type(record))]
             append(*row(offset, record))
     return [table for table, summary in writer.summary().items() if summary.rows]
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

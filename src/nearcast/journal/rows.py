@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nearcast.errors import InvalidValue
+from nearcast.errors import InvalidArea
 from nearcast.journal.entries import (
     ClientEntry,
     ContextEntry,
@@ -21,16 +21,12 @@ from nearcast.journal.entries import (
     TransitionEntry,
     UnpublishEntry,
 )
-from nearcast.journal.extent import radius_of
-from nearcast.model.geometry import Point
-from nearcast.model.values import checked_value
+from nearcast.model.area_text import area_in
+from nearcast.model.geometry import Point, distance
+from nearcast.model.value_text import attributes_tree, tree_in
 
 Row = Callable[[int, Any], tuple[Any, ...]]
 """The row of a record, given the record's offset."""
-
-_MAY_BE_JSON: Final = frozenset('-0123456789tf"{')
-_FORMS: Final = frozenset({"path", "point", "instant", "tags", "one_of", "range", "area"})
-"""Objects that the wire contract reads as values; any other is a mere text."""
 
 
 def _event_row(offset: int, event: EventEntry) -> tuple[Any, ...]:
@@ -64,20 +60,24 @@ def _reach(event: EventEntry, area: str) -> float | None:
 
 def _attributes(event: EventEntry) -> str:
     """As a JSON object, whose values are read as those of a context are."""
-    return msgspec.json.encode({name: _tree(text) for name, text in event.attributes}).decode()
+    return msgspec.json.encode({name: tree_in(text) for name, text in event.attributes}).decode()
 
 
-def _tree(text: str) -> Any:
-    """The JSON value that the text of an attribute stands for on the wire."""
-    if not text or text[0] not in _MAY_BE_JSON or text[-1].isspace():
-        return text
+def radius_of(area: str | None, place: Point | None) -> float | None:
+    """The radius of a circle around ``place`` that surely holds the area of a text; none if that cannot be said.
+
+    Areas that are said relative to a place need none.  The broker has checked the texts when they came; one that cannot be
+    read any more must not keep all others from the lake.
+    """
+    if area is None:
+        return None
     try:
-        tree = msgspec.json.decode(text)
-        if isinstance(tree, dict):
-            return tree if len(tree) == 1 and _FORMS.issuperset(tree) else text
-        return checked_value("value", tree)
-    except (msgspec.DecodeError, RecursionError, InvalidValue):
-        return text
+        held = area_in(area)
+    except InvalidArea:
+        return None
+    if held.center is None:
+        return held.bounding_radius()
+    return None if place is None else distance(place, held.center) + held.bounding_radius()
 
 
 def _subscription_row(offset: int, entry: SubscriptionEntry) -> tuple[Any, ...]:
@@ -87,7 +87,8 @@ def _subscription_row(offset: int, entry: SubscriptionEntry) -> tuple[Any, ...]:
 
 
 def _context_row(offset: int, entry: ContextEntry) -> tuple[Any, ...]:
-    attributes = None if entry.attributes is None else entry.attributes.decode()
+    """A record holds the context as it is registered again after a restart; of that its attributes stand in the table."""
+    attributes = None if entry.attributes is None else msgspec.json.encode(attributes_tree(entry.attributes)).decode()
     return entry.at, entry.who, entry.name, attributes, offset
 
 

@@ -232,11 +232,6 @@ class Matcher:
     def subscriptions(self, client: str) -> list[Subscription]:
         return [self._subscription(item) for item in self._subscribers.items_of(self._subscribers.number(client))]
 
-    def subscription_count(self, client: str) -> int:
-        """How many subscriptions the client holds; none if nothing is known of it."""
-        number = self._subscribers.numbers.get(client)
-        return 0 if number is None else sum(1 for _ in self._subscribers.items_of(number))
-
     # Matching
 
     def match(self, event: Event) -> Receivers:

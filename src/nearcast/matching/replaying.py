@@ -71,7 +71,7 @@ def walk(
         before = moves.before[first]
         if made[0] < before:
             status, made[0] = place_clients(
-                grid, where, subscribers, moves.numbers[:before], moves.lat, moves.lon, made[0]
+                grid, where, subscribers, moves.numbers, moves.lat, moves.lon, made[0], before
             )
             if status != OK:
                 return NO_ROOM + status

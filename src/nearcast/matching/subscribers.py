@@ -16,6 +16,8 @@ from nearcast.matching.columns import AROUND_CLIENT, FIXED, PRESENCE_LEVEL, Filt
 from nearcast.matching.grid import (
     FILTER_BITS,
     OK,
+    ROW,
+    START,
     Floats,
     Grid,
     Int32s,
@@ -29,9 +31,13 @@ from nearcast.matching.grid import (
     with_room,
 )
 from nearcast.matching.growing import grown
+from nearcast.matching.vector import prefetch
 from nearcast.model.geometry import Point
 
 NONE: Final = -1
+_AHEAD: Final = 18
+"""So many clients before their turn memory is asked for them."""
+
 PRESENCE_UNITS: Final = (2 << PRESENCE_LEVEL) // 3
 """The largest radius that lives on this level."""
 PRESENCE_TAG: Final = FILTER_BITS + 1
@@ -60,13 +66,14 @@ def holder_of(item: int, client: int, tag: int) -> int:
 
 @kernel
 def place_clients(
-    grid: Grid, where: Int32s, s: Subscribers, numbers: Int32s, lat: Floats, lon: Floats, first: int
+    grid: Grid, where: Int32s, s: Subscribers, numbers: Int32s, lat: Floats, lon: Floats, first: int, last: int
 ) -> tuple[int, int]:
-    """Put the clients ``numbers[first:]`` at new positions, with all areas that move with them.
+    """Put the clients ``numbers[first:last]`` at new positions, with all areas that move with them.
 
     Returns (status, next): where the grid has no room, ``next`` is the client to go on with.
     """
-    for i in range(first, len(numbers)):
+    for i in range(first, last):
+        _call_for(grid, where, s, numbers, i)
         client = numbers[i]
         x, y = to_x(lon[i]), to_y(lat[i])
         item = s.first[client]
@@ -82,7 +89,35 @@ def place_clients(
             item = s.next_of_client[item]
         s.lat[client] = lat[i]
         s.lon[client] = lon[i]
-    return OK, len(numbers)
+    return OK, last
+
+
+@inlined
+def _call_for(grid: Grid, where: Int32s, s: Subscribers, numbers: Int32s, i: int) -> None:
+    """Let come what the clients after the i-th one need.
+
+    Each access needs what the one before it finds: a client its first item, the item its row of the table, that its bucket.  So
+    the next ones are met several times, each time one access further; when it is their turn, all of it is near.
+    """
+    if i + _AHEAD >= len(numbers):
+        return
+    client = numbers[i + _AHEAD]
+    prefetch(s.first, client)
+    prefetch(s.lat, client)
+    prefetch(s.lon, client)
+    item = s.first[numbers[i + _AHEAD * 2 // 3]]
+    if item >= 0:
+        prefetch(where, 2 * item)
+        prefetch(s.kind, item)
+        prefetch(s.tag, item)
+        prefetch(s.radius, item)
+        prefetch(s.next_of_client, item)
+    item = s.first[numbers[i + _AHEAD // 3]]
+    if item >= 0 and where[item, 0] >= 0:
+        prefetch(grid.table, ROW * where[item, 0])
+    item = s.first[numbers[i + _AHEAD // 6]]
+    if item >= 0 and where[item, 0] >= 0:
+        prefetch(grid.pool, grid.table[where[item, 0], START] + where[item, 1])
 
 
 @kernel
@@ -228,7 +263,9 @@ class SubscriberTable:
         return None if math.isnan(lat) else Point(lat, float(self.columns.lon[number]))
 
     def move(self, numbers: Int32s, lat: Floats, lon: Floats) -> None:
-        self._until_done(lambda first: place_clients(self.grid, self.where, self.columns, numbers, lat, lon, first))
+        self._until_done(
+            lambda first: place_clients(self.grid, self.where, self.columns, numbers, lat, lon, first, len(numbers))
+        )
         if self.presence is not None:
             self._until_present(numbers, lat, lon)
 

@@ -8,10 +8,11 @@
 ``history``             what is known of clients and events, as it was accepted
 ``geometry``, ``area``  points and the distance between them; circles, rectangles, outlines, boxes, polygons
 ``time``, ``temporal``  instants, durations, time frames; predicates on the validity of a context
+``area_text``           areas as text, on the wire and in tables; ``value_text``: attribute values
 ``topic``               MQTT topics and topic filters
 ``values``              typed attributes, and values that are deliberately coarse
 ``predicate``           formulas over attributes (``predicate_text``: written back as text)
-``evaluation``          what they mean (``scalar``, ``spatial``: of single values and of places)
+``evaluation``          what they mean (``scalar``, ``spatial``, ``shapes``: of single values, of places and of areas)
 ``normal_form``         or of and, bounded
 ``cql2``                reads filters (``cql2_bounds``, ``cql2_operands``, ``cql2_compiler``: its steps)
 ``content_filter``      the filter terms of STEAM

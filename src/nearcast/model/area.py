@@ -14,6 +14,9 @@ becomes absolute by ``anchored(at)``).  Borders belong to the area.
 ``Rectangle`` and ``Outline`` are drawn in the azimuthal equidistant plane around their centre
 (``geometry.offset``).  RFC 7946 edges are straight in lon/lat; a polygon that crosses the antimeridian is cut
 there into a multipolygon (RFC 7946, 3.1.9).
+
+shapely is imported where a polygon is drawn: with numpy, which it brings along, it takes longer to load than all the rest
+of a client, and most areas are circles.
 """
 
 from __future__ import annotations
@@ -23,13 +26,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, cast
-
-import shapely
-from shapely.geometry import MultiPolygon as ShapelyMultiPolygon
-from shapely.geometry import Polygon as ShapelyPolygon
-from shapely.geometry import mapping
-from shapely.geometry.base import BaseGeometry
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from nearcast.errors import InvalidArea
 from nearcast.model.geometry import (
@@ -41,6 +38,9 @@ from nearcast.model.geometry import (
     distance_degrees,
     offset,
 )
+
+if TYPE_CHECKING:
+    from shapely.geometry.base import BaseGeometry
 
 # Bounding circles may be a little too large but never too small; this covers the rounding in their radius.
 _SLACK: Final = 1.0 + 1e-9
@@ -149,10 +149,10 @@ class Outline(Area):
 
     @cached_property
     def shape(self) -> BaseGeometry:
-        return _checked_shape(ShapelyPolygon(self.ring))
+        return _polygon(self.ring)
 
     def covers(self, point: Point) -> bool:
-        return bool(shapely.covers(self.shape, shapely.points(*offset(self.fixed_center(), point))))
+        return _covers(self.shape, *offset(self.fixed_center(), point))
 
     def bounding_radius(self) -> float:
         return max(math.hypot(east, north) for east, north in self.ring) * _SLACK
@@ -203,6 +203,8 @@ class Box(Area):
 
     @cached_property
     def shape(self) -> BaseGeometry:
+        import shapely
+
         if self.west <= self.east:
             return shapely.box(self.west, self.south, self.east, self.north)
         halves = ((self.west, 180.0), (-180.0, self.east))
@@ -230,8 +232,10 @@ class Polygon(Area):
 
     @cached_property
     def shape(self) -> BaseGeometry:
-        parts = [_checked_shape(ShapelyPolygon(rings[0], rings[1:])) for rings in self.coordinates]
-        return parts[0] if len(parts) == 1 else _checked_shape(ShapelyMultiPolygon(parts))
+        import shapely
+
+        parts = [_polygon(*rings) for rings in self.coordinates]
+        return parts[0] if len(parts) == 1 else _checked_shape(shapely.MultiPolygon(parts))
 
     @cached_property
     def center(self) -> Point:  # type: ignore[override]
@@ -239,9 +243,9 @@ class Polygon(Area):
         return Point((south + north) / 2, (west + east) / 2)
 
     def covers(self, point: Point) -> bool:
-        if shapely.covers(self.shape, shapely.points(point.lon, point.lat)):
-            return True
-        return point.lon == -180.0 and bool(shapely.covers(self.shape, shapely.points(180.0, point.lat)))
+        return _covers(self.shape, point.lon, point.lat) or (
+            point.lon == -180.0 and _covers(self.shape, 180.0, point.lat)
+        )
 
     def bounding_radius(self) -> float:
         west, south, east, north = self.shape.bounds
@@ -267,7 +271,7 @@ def area_from_geojson(geometry: Mapping[str, Any]) -> Polygon:
 def area_to_geojson(area: Area) -> dict[str, Any]:
     """GeoJSON of an absolute area that has straight edges in lon/lat."""
     if isinstance(area, (Polygon, Box)):
-        return cast("dict[str, Any]", mapping(area.shape))
+        return cast("dict[str, Any]", area.shape.__geo_interface__)
     raise InvalidArea(f"a {type(area).__name__} has no exact GeoJSON form")
 
 
@@ -292,7 +296,21 @@ def _closed(ring: tuple[tuple[float, float], ...], name: str) -> tuple[tuple[flo
     return ring
 
 
+def _polygon(ring: Sequence[tuple[float, float]], *holes: Sequence[tuple[float, float]]) -> BaseGeometry:
+    import shapely
+
+    return _checked_shape(shapely.Polygon(ring, holes))
+
+
+def _covers(shape: BaseGeometry, x: float, y: float) -> bool:
+    import shapely
+
+    return bool(shapely.covers(shape, shapely.points(x, y)))
+
+
 def _checked_shape(shape: BaseGeometry) -> BaseGeometry:
+    import shapely
+
     if not shape.is_valid:
         raise InvalidArea(f"the polygon is not simple: {shapely.is_valid_reason(shape)}")
     if shape.area == 0:

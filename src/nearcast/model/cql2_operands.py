@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, Final
 
 from nearcast.errors import InvalidPredicate
+from nearcast.guesses import near
 from nearcast.model.predicate import (
     ARITHMETIC_OPERATORS,
     SPATIAL_OPERATORS,
@@ -182,7 +182,7 @@ def check_count(op: str, args: Sequence[Any], wanted: int) -> None:
 
 def unknown(op: str) -> str:
     known = sorted({*CONDITIONS, "casei", "accenti", *custom_operators()} - {*COMPARISONS})
-    close = get_close_matches(op, known, n=3)
+    close = near(op, known, 3)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f"unknown function or operator {op!r}{hint}; known: {', '.join(known)}"
 

@@ -19,6 +19,8 @@ EARTH_RADIUS: Final = 6_371_008.8
 HALF_CIRCUMFERENCE: Final = math.pi * EARTH_RADIUS
 """The largest distance there is."""
 
+_SLACK_DEGREES: Final = 1e-9  # a tenth of a millimetre: boxes may be too large, never too small
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -92,3 +94,15 @@ def offset(anchor: Point, point: Point) -> tuple[float, float]:
         return 0.0, distance(anchor, point)
     metres = distance(anchor, point) / length
     return east * metres, north * metres
+
+
+def circle_bounds(center: Point, radius: float) -> tuple[float, float, float, float]:
+    """Degrees south, west, north, east of a box that holds the circle; ``west > east`` where it crosses the antimeridian."""
+    height = math.degrees(radius / EARTH_RADIUS) + _SLACK_DEGREES
+    south, north = max(-90.0, center.lat - height), min(90.0, center.lat + height)
+    if abs(center.lat) + height >= 89.9 or radius >= HALF_CIRCUMFERENCE / 2:
+        return south, -180.0, north, 180.0
+    sine = math.sin(math.radians(height)) / math.cos(math.radians(center.lat))
+    width = math.degrees(math.asin(sine)) + _SLACK_DEGREES
+    west, east = center.lon - width, center.lon + width
+    return south, west + 360.0 if west < -180.0 else west, north, east - 360.0 if east >= 180.0 else east

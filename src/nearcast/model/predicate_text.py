@@ -9,8 +9,6 @@ import re
 from datetime import datetime
 from typing import Final
 
-import shapely
-
 from nearcast.model import time
 from nearcast.model.area import Area, Box, Circle, Polygon
 from nearcast.model.geometry import Point
@@ -60,11 +58,11 @@ def to_text(predicate: Predicate) -> str:
         case In():
             return f"{operand_text(predicate.operand)} IN ({', '.join(sorted(map(operand_text, predicate.values)))})"
         case Like():
-            return f"{operand_text(predicate.operand)} LIKE {value_text(predicate.pattern)}"
+            return f"{operand_text(predicate.operand)} LIKE {literal_text(predicate.pattern)}"
         case IsNull():
             return f"{operand_text(predicate.operand)} IS NULL"
         case Under():
-            return f"under({_name(predicate.property)}, {value_text(str(predicate.path))})"
+            return f"under({_name(predicate.property)}, {literal_text(str(predicate.path))})"
         case Spatial():
             return _spatial_text(predicate)
         case Temporal():
@@ -72,11 +70,11 @@ def to_text(predicate: Predicate) -> str:
                 f"{predicate.op.upper()}({_name(predicate.property)}, {_interval_text(predicate.start, predicate.end)})"
             )
         case TagTest():
-            return f"{predicate.op.upper()}({_name(predicate.property)}, {value_text(predicate.tags)})"
+            return f"{predicate.op.upper()}({_name(predicate.property)}, {literal_text(predicate.tags)})"
         case DistanceDecreases():
             return f"distance_decreases({'' if predicate.property is None else _name(predicate.property)})"
         case Custom():
-            return f"{predicate.op}({_name(predicate.property)}, {value_text(predicate.constant)})"
+            return f"{predicate.op}({_name(predicate.property)}, {literal_text(predicate.constant)})"
 
 
 def operand_text(operand: Operand) -> str:
@@ -84,14 +82,14 @@ def operand_text(operand: Operand) -> str:
         case Property():
             return _name(operand.name)
         case Literal():
-            return value_text(operand.value)
+            return literal_text(operand.value)
         case Arithmetic():
             return f"({operand_text(operand.left)} {operand.op} {operand_text(operand.right)})"
         case Function():
             return f"{operand.name.upper()}({operand_text(operand.argument)})"
 
 
-def value_text(value: object) -> str:
+def literal_text(value: object) -> str:
     """A value as a filter would write it."""
     match value:
         case None:
@@ -107,13 +105,13 @@ def value_text(value: object) -> str:
         case Point():
             return f"POINT({number_text(value.lon)} {number_text(value.lat)})"
         case Path():
-            return value_text(str(value))
+            return literal_text(str(value))
         case frozenset():
-            return "(" + ", ".join(sorted(map(value_text, value))) + ")"
+            return "(" + ", ".join(sorted(map(literal_text, value))) + ")"
         case OneOf():
-            return "one of " + value_text(value.values)
+            return "one of " + literal_text(value.values)
         case Range():
-            return f"between {value_text(value.low)} and {value_text(value.high)}"
+            return f"between {literal_text(value.low)} and {literal_text(value.high)}"
         case Area():
             return _area_text(value)
         case _:
@@ -139,20 +137,22 @@ def _name(name: str) -> str:
 def _spatial_text(predicate: Spatial) -> str:
     geometry = predicate.geometry
     if isinstance(geometry, Circle) and predicate.op == "s_within":
-        return f"S_DWITHIN({_name(predicate.property)}, {value_text(geometry.fixed_center())}, {number_text(geometry.radius)})"
-    return f"{predicate.op.upper()}({_name(predicate.property)}, {value_text(geometry)})"
+        return f"S_DWITHIN({_name(predicate.property)}, {literal_text(geometry.fixed_center())}, {number_text(geometry.radius)})"
+    return f"{predicate.op.upper()}({_name(predicate.property)}, {literal_text(geometry)})"
 
 
 def _area_text(area: Area) -> str:
     if isinstance(area, Box):
         return f"BBOX({', '.join(map(number_text, (area.west, area.south, area.east, area.north)))})"
     if isinstance(area, Polygon):
+        import shapely  # only here: see area.py
+
         return str(shapely.to_wkt(area.shape, rounding_precision=-1))
     return repr(area)
 
 
 def _interval_text(start: datetime | None, end: datetime | None) -> str:
     if start is not None and start == end:
-        return value_text(start)
+        return literal_text(start)
     bounds = ("'..'" if bound is None else f"'{time.to_text(time.instant(bound))}'" for bound in (start, end))
     return f"INTERVAL({', '.join(bounds)})"

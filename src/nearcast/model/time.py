@@ -22,13 +22,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {
     "ms": 1_000,
     "s": MICROSECONDS,
+    "min": 60 * MICROSECONDS,
     "m": 60 * MICROSECONDS,
     "h": 3600 * MICROSECONDS,
     "d": 86_400 * MICROSECONDS,
     "w": 7 * 86_400 * MICROSECONDS,
 }
-_DURATION: Final = re.compile(r"([+-]?)((?:\d+(?:\.\d+)?(?:ms|[smhdw]))+)")
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_NUMBER_AND_UNIT: Final = r"(\d+(?:\.\d+)?) ?(ms|min|[smhdw])"
+_PART: Final = re.compile(_NUMBER_AND_UNIT)
+_DURATION: Final = re.compile(rf"([+-]?)({_NUMBER_AND_UNIT}(?: ?{_NUMBER_AND_UNIT})*)")
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})",
 )
@@ -75,7 +77,7 @@ def to_text(at: Instant) -> str:
 
 
 def duration(text: str) -> int:
-    """Microseconds of a duration such as ``90s``, ``-2h``, ``1h30m`` or ``250ms``."""
+    """Microseconds of a duration such as ``90s``, ``-2h``, ``1h30m``, ``10 min`` or ``250ms``."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise InvalidTime(f"{text!r} is not a duration such as 90s, -2h or 1h30m (units: {', '.join(_UNITS)})")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nearcast.model.evaluation import Approaching, all_of, any_of, literal
 from nearcast.model.normal_form import negation_normal_form
 from nearcast.model.predicate import And, Constant, DistanceDecreases, Or, Predicate, atom_properties, literal_parts
-from nearcast.model.predicate_text import to_text, value_text
+from nearcast.model.predicate_text import literal_text, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,6 @@ def trace(
     return _trace(negation_normal_form(predicate), properties, approaching)
 
 
-def first_failure(root: Trace) -> Trace | None:
-    """The first literal that keeps the predicate from being true; ``None`` if it is true."""
-    return next(root.failures(), None)
-
-
 def _trace(predicate: Predicate, properties: Mapping[str, object], approaching: Approaching | None) -> Trace:
     if isinstance(predicate, (And, Or)):
         children = tuple(_trace(term, properties, approaching) for term in predicate.terms)
@@ -81,5 +76,5 @@ def _values_detail(names: tuple[str, ...], properties: Mapping[str, object]) -> 
     if missing:
         return ", ".join(f"{name} is missing" for name in missing)
     if len(names) == 1:
-        return f"is {value_text(properties[names[0]])}"
-    return ", ".join(f"{name} is {value_text(properties[name])}" for name in names)
+        return f"is {literal_text(properties[names[0]])}"
+    return ", ".join(f"{name} is {literal_text(properties[name])}" for name in names)

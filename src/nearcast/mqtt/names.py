@@ -36,7 +36,6 @@ SUBSCRIBE_PROPERTIES: Final = frozenset({AREA, WHERE, SINCE, UNTIL, BATCH, NAME}
 UNSUBSCRIBE_PROPERTIES: Final = frozenset({NAME})
 
 SCHEMES: Final = "nc-schemes"
-CONNECT_PROPERTIES: Final = frozenset({SCHEMES})
 HERE: Final = "here"
 """The value of ``nc-place`` that stands for the publisher's known position."""
 

@@ -7,9 +7,8 @@ Here they become the properties they stand for, so that the rest of the contract
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from nearcast.errors import InvalidProperty
 from nearcast.mqtt.names import MARK, PREFIX
@@ -17,8 +16,6 @@ from nearcast.mqtt.names import MARK, PREFIX
 Properties = list[tuple[str, str]]
 
 _BROKEN_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# What may stay as it is in a value; readable options are worth the list.
-_PLAIN: Final = ",:()<>!*'@.-_~"
 
 
 def without_prefix(text: str, known: frozenset[str]) -> tuple[str, Properties]:
@@ -37,14 +34,6 @@ def without_prefix(text: str, known: frozenset[str]) -> tuple[str, Properties]:
         name = _decoded(name)
         properties.append((MARK + name if MARK + name in known else name, _decoded(value)))
     return rest, properties
-
-
-def with_prefix(rest: str, properties: Iterable[tuple[str, str]]) -> str:
-    """The topic or filter with the properties as its options."""
-    options = ";".join(
-        f"{quote(name.removeprefix(MARK), safe='')}={quote(value, safe=_PLAIN)}" for name, value in properties
-    )
-    return f"{PREFIX}{options}/{rest}"
 
 
 def _decoded(text: str) -> str:

@@ -11,8 +11,8 @@ import msgspec
 
 from nearcast.errors import InvalidContext, InvalidInput, InvalidPosition
 from nearcast.model.geometry import Point, checked_degrees, checked_metres, computed_point
+from nearcast.model.value_text import tree_of_value, value_of_tree
 from nearcast.model.values import Value, checked_value
-from nearcast.mqtt.attributes import tree_of_value, value_of_tree
 
 _COMPACT: Final = 0x01
 _PLACE: Final = struct.Struct(">xii")

@@ -1,4 +1,4 @@
-"""Events as PUBLISH packets: what a publisher says, what a receiver is told, and how an event is kept."""
+"""Events as PUBLISH packets: what a publisher says, and what a receiver is told."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from nearcast.errors import InvalidEvent, InvalidPredicate, InvalidProperty
 from nearcast.model.area import Area
+from nearcast.model.area_text import area_in, area_text
 from nearcast.model.cql2 import parse, parse_addressing
 from nearcast.model.event import RESERVED_PROPERTIES, Event
 from nearcast.model.geometry import Point
@@ -17,10 +18,9 @@ from nearcast.model.predicate_text import to_text as predicate_text
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import MICROSECONDS, Instant, instant
 from nearcast.model.time import to_text as instant_text
+from nearcast.model.value_text import value_in, value_text
 from nearcast.model.values import Value
 from nearcast.mqtt import names
-from nearcast.mqtt.areas import area_in, area_text
-from nearcast.mqtt.attributes import value_in, value_text
 from nearcast.mqtt.options import Properties, without_prefix
 from nearcast.mqtt.positions import point_in, point_text
 
@@ -128,21 +128,28 @@ def publication(
     return _read(topic, payload, properties, lifetime, names.PUBLISH_PROPERTIES, addressed)
 
 
-def properties_of(event: Event, channel: str | None = None) -> Properties:
-    """The properties with which a publisher sends the event."""
+def properties_of(event: Event, channel: str | None = None, addressing: Properties | None = None) -> Properties:
+    """The properties with which a publisher sends the event; ``addressing`` is what says whom it is for, if that is written already."""
     properties = [(names.ID, event.id)]
     if event.place is not None:
         properties.append((names.PLACE, point_text(event.place)))
     if event.reach is not None:
         properties.append((names.REACH, area_text(event.reach)))
-    if event.to is not None:
-        properties.append((names.TO, _written(event.to)))
-    if event.when is not None:
-        properties.append((names.WHEN, str(event.when)))
+    properties += addressing_properties(event.to, event.when) if addressing is None else addressing
     properties.extend((names.TAG, tag) for tag in sorted(event.tags))
     if channel is not None:
         properties.append((names.CHANNEL, channel))
     properties.extend((name, value_text(name, value)) for name, value in event.attributes.items())
+    return properties
+
+
+def addressing_properties(to: Predicate | str | None, when: TemporalPredicate | str | None) -> Properties:
+    """Whom an event is for.  Texts go as they were written: "now" in them is the broker's, and ``to`` may say when as well."""
+    properties = []
+    if to is not None:
+        properties.append((names.TO, to if isinstance(to, str) else _written(to)))
+    if when is not None:
+        properties.append((names.WHEN, str(when)))
     return properties
 
 
@@ -174,34 +181,6 @@ def delivered_event(
     left = None if expiry is None else max(received - published, 0) + max(expiry * MICROSECONDS, 1)
     read = _read(topic, payload, properties, left, names.DELIVERY_PROPERTIES, True)
     return read.event(id, published, None, None)
-
-
-class EventRecord(msgspec.Struct, frozen=True, array_like=True):
-    """An event as it is kept: plain data, from which ``event`` makes the same event again."""
-
-    id: str
-    topic: str
-    published: int
-    publisher: str | None
-    payload: bytes
-    lifetime: int | None
-    properties: tuple[tuple[str, str], ...]
-
-    def event(self) -> Event:
-        read = _read(self.topic, self.payload, self.properties, self.lifetime, names.PUBLISH_PROPERTIES, True)
-        return read.event(self.id, self.published, self.publisher, None)
-
-
-def event_record(event: Event) -> EventRecord:
-    return EventRecord(
-        event.id,
-        event.topic,
-        event.published,
-        event.publisher,
-        event.payload,
-        event.lifetime,
-        tuple(properties_of(event)[1:]),
-    )
 
 
 def _read(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final
-
-import msgspec
 
 from nearcast.errors import InvalidProperty, InvalidTopic
 from nearcast.model.area import Area
-from nearcast.model.predicate_text import to_text as predicate_text
+from nearcast.model.area_text import area_in, area_text
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant, TimeFrame
 from nearcast.model.time import to_text as instant_text
 from nearcast.model.topic import checked_topic_filter
 from nearcast.mqtt import names
-from nearcast.mqtt.areas import area_in, area_text
 from nearcast.mqtt.options import Properties, without_prefix
 
 LARGEST_BATCH: Final = 1_000_000
@@ -94,49 +91,6 @@ def subscription_request(topic_filter: str, properties: Iterable[tuple[str, str]
     )
 
 
-def request_of(subscription: Subscription, batch: int | None = None) -> SubscriptionRequest:
-    """The request that asks for this subscription; its name is what the subscription's id says."""
-    topic_filter, name = identity(subscription.id) if subscription.id else (subscription.topic, "")
-    frame = subscription.frame
-    return SubscriptionRequest(
-        topic_filter,
-        subscription.topic,
-        None,
-        subscription.area,
-        None if subscription.where is None else predicate_text(subscription.where),
-        _bound(frame.since),
-        None if frame.until is None else _bound(frame.until),
-        batch,
-        name,
-        True,
-    )
-
-
-class RequestRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A request as it is kept: plain data, from which ``request`` makes the same request again."""
-
-    filter: str
-    topic: str
-    group: str | None
-    area: str | None
-    where: str | None
-    since: str | None
-    until: str | None
-    batch: int | None
-    name: str
-    addressed: bool
-
-    def request(self) -> SubscriptionRequest:
-        parts = msgspec.structs.asdict(self)
-        return SubscriptionRequest(**{**parts, "area": None if self.area is None else area_in(self.area)})
-
-
-def request_record(request: SubscriptionRequest) -> RequestRecord:
-    """To be kept; resolve the request first, or its times move with the clock."""
-    parts = {part.name: getattr(request, part.name) for part in fields(request)}
-    return RequestRecord(**{**parts, "area": None if request.area is None else area_text(request.area)})
-
-
 def unsubscribed_id(topic_filter: str, properties: Iterable[tuple[str, str]] = ()) -> str:
     """The id of the subscription that an UNSUBSCRIBE names."""
     _, _, options = _taken_apart(topic_filter)
@@ -147,12 +101,6 @@ def unsubscribed_id(topic_filter: str, properties: Iterable[tuple[str, str]] = (
 def subscription_id(topic_filter: str, name: str = "") -> str:
     """What names a subscription among those of its client: its filter as written and the name given to it."""
     return f"{topic_filter}{_SEPARATOR}{name}" if name else topic_filter
-
-
-def identity(id: str) -> tuple[str, str]:  # noqa: A002 - the word for it
-    """Filter and name of a subscription's id."""
-    topic_filter, _, name = id.partition(_SEPARATOR)
-    return topic_filter, name
 
 
 def shared(topic_filter: str) -> tuple[str | None, str]:

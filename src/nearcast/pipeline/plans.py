@@ -31,7 +31,7 @@ SMALLEST: Final = 10.0
 """Metres of radius: where a region is smaller, nobody knows well enough who is in it."""
 
 LARGEST_FACTOR: Final = 500
-"""Of the schemes with square cells (``filtering.specification``)."""
+"""Of the schemes with square cells (``filtering.parameters``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ SQL_SETTINGS: Final[Mapping[str, str]] = {
     # Instants are UTC everywhere in nearcast; any other zone would move rows to the neighbouring date.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # No limit: to keep one, Spark adds up the bytes of a batch with every single row, which is more than half of what it does
+    # on the way to Python.  The limit of rows (10,000) holds
+    # (``matching.packing`` cuts its blobs for it).
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # The default forks two processes for every checkpoint file: a third of the latency of a stream.

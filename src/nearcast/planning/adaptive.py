@@ -18,7 +18,8 @@ from nearcast.dissemination.cloud_messages import Alive
 from nearcast.dissemination.wire import message_of
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.context import ClientContext
-from nearcast.filtering.specification import Territory, scheme_of
+from nearcast.filtering.registry import scheme_of
+from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point, offset
 from nearcast.model.time import MICROSECONDS, Instant

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from nearcast.dissemination.broker_state import square_kilometres
 from nearcast.filtering.messages import Assignment, AssignmentRequest, ContextUpdate
-from nearcast.filtering.specification import Egrid, Grid, Multi, Radial, Scheme, Ste, Territory, scheme_of
+from nearcast.filtering.parameters import Egrid, Grid, Multi, Radial, Ste
+from nearcast.filtering.registry import scheme_of
+from nearcast.filtering.scheme import Scheme, Territory
 from nearcast.planning.estimates import Expectation
 from nearcast.runtime.messages import Message, encoded
 from nearcast.transition.plan import Exchange, ExecutionPlan, PlanDone, PlanId, PlanMessage

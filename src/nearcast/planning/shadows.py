@@ -16,7 +16,8 @@ from nearcast.filtering.channels import ChannelBroker
 from nearcast.filtering.client_half import ClientHalf, Surroundings
 from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import FromClient, ToClient
-from nearcast.filtering.specification import Territory, scheme_of
+from nearcast.filtering.registry import scheme_of
+from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.runtime.messages import Message, encoded

@@ -71,9 +71,6 @@ class Host:
             has = ", ".join(self._links) or "none at all"
             raise UnknownName(f"host {self.name!r} has no link {interface!r} (it has: {has})") from None
 
-    def has_link(self, interface: str) -> bool:
-        return interface in self._links
-
     def component(self, interface: type[C]) -> C:
         """The one component that implements the interface."""
         found = [component for component in self.components if isinstance(component, interface)]

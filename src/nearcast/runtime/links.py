@@ -35,6 +35,13 @@ class Traffic:
     bytes: int
 
 
+Door = tuple[int, type[Message]]
+"""A port, and a kind of message that comes in there."""
+
+Listener = tuple[Receive, list[int]]
+"""Who gets what comes in at a door, and the entry of the books for it."""
+
+
 class OpenPort(Endpoint):
     """A port of a link on which somebody listens."""
 
@@ -72,8 +79,8 @@ class PortedLink(Link):
         self.books: Final[dict[tuple[str, str], list[int]]] = {}
         """(direction, kind) to [messages, bytes]."""
 
-        self.received: Final[dict[str, list[int]]] = {}
-        """Those entries of the books that are written most often, by kind."""
+        self.listeners: Final[dict[Door, Listener]] = {}
+        """Those that ``listener`` has found since a port was last closed."""
 
         self.open_ports: Final[dict[int, OpenPort]] = {}
 
@@ -99,28 +106,42 @@ class PortedLink(Link):
         self.open_ports[port] = endpoint
         return endpoint
 
+    def listener(self, door: Door, kind: str) -> Listener | None:
+        """Who listens there to that kind; nobody does while the link is down."""
+        port, message = door
+        endpoint = self.open_ports.get(port)
+        if endpoint is None or message not in endpoint.kinds:
+            return None
+        found = self.listeners[door] = (endpoint.receive, self.entry(RECEIVED, kind))
+        return found
+
     def close(self, endpoint: OpenPort) -> None:
         if self.observers.watching:
             self.observers.refuse("close a port")
         if self.open_ports.get(endpoint.port) is endpoint:
             del self.open_ports[endpoint.port]
+            self.listeners.clear()
 
     def switch(self, on: bool) -> None:
         """Up when its host joins, down when it leaves or fails; going down closes all ports."""
         self.up = on
         if not on:
             self.open_ports.clear()
+            self.listeners.clear()
 
     def count(self, direction: str, kind: str, size: int, messages: int = 1) -> None:
         """Book so many messages of that size each."""
-        try:
-            entry = self.books[direction, kind]
-        except KeyError:
-            entry = self.books[direction, kind] = [0, 0]
-            if direction == RECEIVED:
-                self.received[kind] = entry
+        entry = self.entry(direction, kind)
         entry[0] += messages
         entry[1] += messages * size
+
+    def entry(self, direction: str, kind: str) -> list[int]:
+        """Of the books."""
+        try:
+            return self.books[direction, kind]
+        except KeyError:
+            entry = self.books[direction, kind] = [0, 0]
+            return entry
 
     def traffic(self) -> Iterator[Traffic]:
         """The books."""

@@ -14,7 +14,7 @@ from nearcast.dissemination.publisher import EventService
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.missing import Strategy
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.planning.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
 from nearcast.planning.at_points import TransitionsAtPoints

@@ -17,12 +17,12 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import msgspec
 
 from nearcast.errors import InvalidInput, InvalidTrace
+from nearcast.guesses import guess
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.scenario.problems import guess
 
 Scalar: TypeAlias = bool | int | float | str
 MOST_COMPLAINTS: Final = 20

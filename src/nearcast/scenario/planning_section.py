@@ -11,7 +11,7 @@ from nearcast.planning.ruled import SchemeRule
 from nearcast.scenario.kinds import Number, OneOf, Optional, Quantity, Range, entry
 from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DURATION, PROBABILITY
-from nearcast.scenario.schemes import SCHEMES, Scheme
+from nearcast.scenario.scheme_sections import SCHEMES, Scheme
 from nearcast.scenario.tables import Section, Tables, Varieties
 from nearcast.transition.rules import Condition, Direction
 from nearcast.transition.specification import MechanismSpec

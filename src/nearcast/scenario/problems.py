@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from nearcast.errors import InvalidScenario
@@ -57,10 +56,3 @@ class Problems:
 
     def _is_doubtful(self, key: Key) -> bool:
         return any(key[:length] in self._doubtful for length in range(len(key) + 1))
-
-
-def guess(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'radius'?)``, or nothing if none is near."""
-    lower = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower().replace("-", "_"), lower, 1)
-    return f"; did you mean '{lower[near[0]]}'?" if near else ""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Final, Generic, TypeVar
 
 from nearcast.errors import InvalidScenario
+from nearcast.guesses import near
+from nearcast.settings_files import SIZES
 
 N = TypeVar("N", int, float)
 
@@ -96,9 +97,7 @@ class Dimension(Generic[N]):
                 # 5 m is what people write who think of nearcast.model.time, or of other tools.
                 hint = " ('m' is metres; minutes are 'min')" if unit == "m" and self is DURATION else ""
                 return f"is {_article(other.name)}{hint}"
-        known = list(self.units)
-        near = get_close_matches(unit, known, 1) or [name for name in known if name.lower() == unit.lower()]
-        guess = f" (did you mean {near[0]!r}?)" if near else ""
+        guess = "".join(f" (did you mean {found!r}?)" for found in near(unit, self.units))
         return f"has the unknown unit {unit!r}{guess}"
 
 
@@ -151,9 +150,7 @@ SPEED: Final = Dimension(
     _real,
 )
 RATE: Final = Dimension("rate", "1/s", {"/s": Fraction(1), "/min": Fraction(1, 60), "/h": Fraction(1, 3600)}, _real)
-SIZE: Final = Dimension(
-    "size", "128 B", _units(B="1", kB="1000", MB="1e6", GB="1e9", KiB="1024", MiB="1048576", GiB="1073741824"), _whole
-)
+SIZE: Final = Dimension("size", "128 B", {unit: Fraction(size) for unit, size in SIZES.items()}, _whole)
 BIT_RATE: Final = Dimension(
     "bit rate",
     "1 Mbit/s",

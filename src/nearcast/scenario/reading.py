@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from nearcast.errors import InvalidScenario
+from nearcast.guesses import guess
 from nearcast.scenario.kinds import FileName, Toml
-from nearcast.scenario.problems import Key, Problems, guess
+from nearcast.scenario.problems import Key, Problems
 from nearcast.scenario.schema import Scenario
 from nearcast.scenario.tables import Section, Table
 

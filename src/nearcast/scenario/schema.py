@@ -17,7 +17,8 @@ from nearcast.scenario.planning_section import PLANNING, AdaptivePlanning, Plann
 from nearcast.scenario.population_section import POPULATIONS, Everybody, Population
 from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DURATION, SIZE
-from nearcast.scenario.schemes import SCHEMES, Privacy, Scheme, TransitionEntry, Transitions
+from nearcast.scenario.scheme_sections import SCHEMES, Scheme
+from nearcast.scenario.schemes import Privacy, TransitionEntry, Transitions
 from nearcast.scenario.sections import Cellular, Clients, Delivery, Radio, Run
 from nearcast.scenario.tables import Section, Table, Tables
 from nearcast.scenario.worlds import WORLDS, World

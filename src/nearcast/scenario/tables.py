@@ -7,8 +7,9 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nearcast.errors import InvalidScenario
+from nearcast.guesses import guess
 from nearcast.scenario.kinds import Kind, Several, Toml, kind_of, listed
-from nearcast.scenario.problems import Contradiction, Key, Problems, guess
+from nearcast.scenario.problems import Contradiction, Key, Problems
 from nearcast.scenario.quantities import shown
 
 

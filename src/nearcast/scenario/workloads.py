@@ -8,6 +8,7 @@ from typing import Final
 
 from nearcast.dissemination.publisher import LocationRequest
 from nearcast.errors import InvalidTrace
+from nearcast.guesses import guess
 from nearcast.runtime.host import Component
 from nearcast.runtime.ports import Accuracy
 from nearcast.runtime.random import RandomStreams
@@ -15,7 +16,6 @@ from nearcast.runtime.simulation.plane import Bounds, Plane
 from nearcast.runtime.simulation.streets.graph import AttractionPoint
 from nearcast.scenario.loads import LocationBasedService, LogWorkload, Publications, RandomPlaces
 from nearcast.scenario.operations import Operation, read_log
-from nearcast.scenario.problems import guess
 from nearcast.scenario.replay import Replay
 from nearcast.scenario.schema import Scenario
 from nearcast.scenario.workload import Application, EventIds, Place, Published, anywhere, at_points

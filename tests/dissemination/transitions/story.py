@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from nearcast.dissemination.publisher import LocationRequest
 from nearcast.filtering.attraction import Zone, Zones
-from nearcast.filtering.specification import Territory
+from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.area import Circle
 from nearcast.model.geometry import Point

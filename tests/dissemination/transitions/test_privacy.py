@@ -17,7 +17,8 @@ from tests.dissemination.transitions.story import CITY_RADII, RADIUS, Story
 from tests.dissemination.transitions.town import BROKER, Fault, Options, Outcome, run
 
 from nearcast.dissemination.wire import EventMessage
-from nearcast.filtering.specification import Grid, scheme_of
+from nearcast.filtering.parameters import Grid
+from nearcast.filtering.registry import scheme_of
 from nearcast.filtering.tessellation import Tessellation
 from nearcast.model.geometry import Point
 from nearcast.runtime.messages import encoded

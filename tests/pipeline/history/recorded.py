@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.oracle.strategies import (
     BEGINNING,
@@ -23,8 +22,10 @@ from tests.oracle.strategies import (
     sometimes,
     subscriptions,
 )
+from tests.pipeline.examples import examples
 
 from nearcast.errors import InvalidPredicate, UnknownName
+from nearcast.model.area_text import area_text
 from nearcast.model.cql2 import parse
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -34,8 +35,7 @@ from nearcast.model.predicate_text import to_text
 from nearcast.model.subscription import Subscription
 from nearcast.model.temporal import RELATIONS, WITH_TOLERANCE, TemporalPredicate
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.mqtt.areas import area_text
-from nearcast.mqtt.attributes import tree_of_value
+from nearcast.model.value_text import tree_of_value
 from nearcast.pipeline.history.archive import Archive
 from nearcast.pipeline.schemas import spark_schema
 from nearcast.records import table
@@ -119,6 +119,12 @@ class Case:
         self._row("clients", time=self.now, client=client, state="left")
         self._row("contexts", time=self.now, client=client, name="", attributes=None)
 
+    def accept(self, client: str, accepts: bool) -> None:
+        """What is addressed to it, without a subscription."""
+        client = self._client(client)
+        self.history.accepts_addressed(client, self.now, accepts)
+        self._row("clients", time=self.now, client=client, state="accepting" if accepts else "declining")
+
     # Interest
 
     def subscribe(self, client: str, subscription: Subscription) -> None:
@@ -132,6 +138,7 @@ class Case:
             action="subscribed",
             radius=None,
             **columns_of(subscription),
+            no_local=1 if subscription.no_local else None,
         )
 
     def unsubscribe(self, client: str, name: str) -> None:
@@ -149,9 +156,8 @@ class Case:
         self.questions.append(Asked(client, subscription, self.now, first))
 
     def _here(self, subscription: Subscription) -> Subscription:
-        """Among the topics of this case; whether own events are wanted is in no table."""
-        where, topic = sayable(subscription.where), f"{self.number}/{subscription.topic}"
-        return replace(subscription, topic=topic, where=where, no_local=False)
+        """Among the topics of this case."""
+        return replace(subscription, topic=f"{self.number}/{subscription.topic}", where=sayable(subscription.where))
 
     # Events
 
@@ -276,6 +282,7 @@ def scripts(world: World, *, temporal: bool) -> st.SearchStrategy[Script]:
         (st.just("subscribe"), _client, subscriptions(world)),
         (st.just("unsubscribe"), _client, st.sampled_from(["", "s"])),
         (st.just("leave"), _client),
+        (st.just("accept"), _client, st.sampled_from([True, True, False])),
         (st.just("unpublish"), st.integers(0, 9)),
     ]
     kinds = [st.tuples(_waits, *parts) for parts in (*often, *often, *seldom)]
@@ -288,19 +295,43 @@ def scripts(world: World, *, temporal: bool) -> st.SearchStrategy[Script]:
     return st.tuples(st.tuples(*start), middle, last).map(lambda parts: [*parts[0], *parts[1], parts[2]])
 
 
+def refusals() -> Script:
+    """Ada takes what is addressed to her without a subscription, until she declines; Bob wants all but what he says himself."""
+    place, around_now = Point(49.0, 8.0), ("overlaps", -5 * MICROSECONDS, 5 * MICROSECONDS)
+    plain: dict[str, Any] = {
+        "topic": "a",
+        "attributes": {},
+        "tags": frozenset(),
+        "place": place,
+        "reach": None,
+        "to": None,
+    }
+    said = [
+        {**plain, "publisher": "bob"},
+        {**plain, "publisher": "ada"},
+        {**plain, "publisher": "bob", "to": parse("kind = 'car'")},
+    ]
+    spoken = [(0, "publish", each, None, when) for each in said for when in (None, around_now)]
+    return [
+        *((0, "move", client, place) for client in CLIENTS),
+        (0, "register", "ada", "here", {"kind": "car"}),
+        (0, "accept", "ada", True),
+        (0, "subscribe", "bob", Subscription(no_local=True)),
+        *((MICROSECONDS, *publishing[1:]) for publishing in spoken),
+        (MICROSECONDS, "ask", "bob", Subscription(no_local=True), None),
+        (0, "accept", "ada", False),
+        *((MICROSECONDS, *publishing[1:]) for publishing in spoken),
+        (MICROSECONDS, "ask", "ada", Subscription(), 2),
+    ]
+
+
 def cases(count: int, *, temporal: bool) -> list[Case]:
-    """So many random pasts, as Hypothesis finds them; their rows are in the same tables."""
+    """So many random pasts, as Hypothesis finds them, and one with refusals; their rows are in the same tables."""
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
-    found: list[Case] = []
-
-    @settings(max_examples=count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    @given(st.sampled_from(WORLDS).flatmap(lambda world: scripts(world, temporal=temporal)))
-    def collect(script: Script) -> None:
-        case = Case(len(found), rows)
+    random = examples(st.sampled_from(WORLDS).flatmap(lambda world: scripts(world, temporal=temporal)), count)
+    found = [Case(number, rows) for number in range(len(random) + 1)]
+    for case, script in zip(found, [refusals(), *random], strict=True):
         case.run(script)
-        found.append(case)
-
-    collect()
     return found
 
 
@@ -321,6 +352,7 @@ QUESTION_FIELDS: Final = (
     *((name, pa.timestamp("us", "UTC")) for name in ("frame_since", "frame_until", "asked")),
     ("first", pa.int32()),
     ("cursor", pa.string()),
+    ("no_local", pa.bool_()),
 )
 
 
@@ -332,6 +364,7 @@ def questions_of(asked: list[Asked], cursors: Callable[[Asked], str | None] = la
             "asked": each.at,
             "first": each.first,
             "cursor": cursors(each),
+            "no_local": each.subscription.no_local or None,
         }
         for each in asked
     ]

@@ -20,9 +20,10 @@ from nearcast.cli import main
 from nearcast.errors import InvalidSettings, OffsetTrimmed
 from nearcast.journal import ClientEntry, EventEntry, ReportEntry
 from nearcast.pipeline.kafka import messages, options, read_topic, register, rows
-from nearcast.pipeline.kafka.reader import StreamReader, limited
+from nearcast.pipeline.kafka.reader import StreamReader
 from nearcast.pipeline.kafka.stretch import Topic, have_topics
 from nearcast.pipeline.kafka.writer import send
+from nearcast.pipeline.limits import MOST_ROWS
 from nearcast.pipeline.schemas import spark_schema
 from nearcast.pipeline.session import spark_failures
 from nearcast.records import table
@@ -156,24 +157,15 @@ def test_options_that_cannot_be_are_refused(given: dict[str, str], said: str) ->
         options.checked(given)
 
 
+def test_a_backlog_is_taken_in_several_batches_unless_told_otherwise() -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "topic": "t"}
+    assert options.checked(given).most_rows == MOST_ROWS
+    assert options.checked({**given, "maxRowsPerTrigger": "7"}).most_rows == 7
+
+
 def test_a_password_is_not_shown() -> None:
     given = {"kafka.bootstrap.servers": "h:1", "topic": "t", "kafka.sasl.password": "secret"}
     assert "secret" not in repr(options.checked(given))
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "most", "taken"),
-    [
-        ({"0": 0, "1": 5}, {"0": 4, "1": 5}, 9, {"0": 4, "1": 5}),
-        ({"0": 0, "1": 0}, {"0": 30, "1": 10}, 4, {"0": 3, "1": 1}),
-        ({"0": 0, "1": 0, "2": 0}, {"0": 9, "1": 9, "2": 1}, 1, {"0": 1, "1": 0, "2": 0}),
-        ({"0": 7}, {"0": 8, "1": 2}, 2, {"0": 8, "1": 1}),
-    ],
-)
-def test_a_limit_is_shared_by_the_partitions(
-    start: dict[str, int], end: dict[str, int], most: int, taken: dict[str, int]
-) -> None:
-    assert limited(start, end, most) == taken
 
 
 @pytest.fixture
@@ -212,8 +204,8 @@ def test_topics_are_matched_into_a_topic(
 ) -> None:
     at = time.time_ns() // 1000 - 10_000_000
     wanted = {"subscription": "", "action": "subscribed", "topic_filter": "t", "radius": 500.0}
-    recorded = {
-        "reports": [report("bob", at)],
+    recorded = {  # more reports than a batch takes: they are still coming when the event has been read
+        "reports": [*(report("bob", at - index, lat=48.0) for index in (2, 1)), report("bob", at)],
         "subscriptions": [{"time": at, "client": "bob", **wanted}],
         "events": [event("near", at + 1), event("far", at + 1, lat=48.0)],
     }
@@ -225,9 +217,10 @@ def test_topics_are_matched_into_a_topic(
     sent = messages({topics[name]: frame(spark, name, found) for name, found in recorded.items()})
     for row in sent.collect():
         put(servers, row["topic"], row["value"])
-    assert main(["pipeline", "stream", "--once", "--from-kafka", "--to-kafka", *where]) == 0
+    assert main(["pipeline", "stream", "--once", "--from-kafka", "--to-kafka", "--batch-rows", "2", *where]) == 0
     found = {row["event"]: row["receivers"] for row in values(servers, f"{tmp_path.name}.receivers")}
     assert found == {"near": ["bob"], "far": []}
+    assert not any(row["late"] for row in values(servers, f"{tmp_path.name}.receivers"))
 
 
 def test_without_kafka_in_the_settings_nothing_is_forwarded(tmp_path: Path, capsys: Output) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from tests.pipeline.matching.worlds import recording, scripts
+from tests.pipeline.matching.worlds import Recording, found_worlds
 
 from nearcast.pipeline.matching import MatchSettings, Strategy, match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+WORLDS = 60
 
-# Shrinking would ask Spark hundreds of times.
-in_one_go = settings(max_examples=2, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+
+@pytest.fixture(scope="module")
+def made() -> Recording:
+    found = found_worlds(WORLDS)
+    assert sum(map(len, found.expected.values())) > WORLDS, "events without receivers would prove nothing"
+    return found
 
 
 def received(found: DataFrame) -> dict[str, set[str]]:
@@ -40,10 +43,5 @@ WAYS = (
 @pytest.mark.parametrize(
     "way", WAYS, ids=lambda way: f"{way.strategy} {way.slices} x {way.blocks or way.parallelism // 2}"
 )
-@given(several=st.lists(scripts, min_size=20, max_size=30))
-@in_one_go
-def test_every_answer_is_that_of_the_definition(
-    spark: SparkSession, way: MatchSettings, several: list[list[Any]]
-) -> None:
-    made = recording(several)
+def test_every_answer_is_that_of_the_definition(spark: SparkSession, way: MatchSettings, made: Recording) -> None:
     assert received(match(**made.frames(spark), settings=way)) == made.expected

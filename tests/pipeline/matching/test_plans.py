@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nearcast.errors import HistoryNeeded, InvalidRecord, InvalidSettings
 from nearcast.pipeline.matching import MatchSettings, Strategy, match, plan_match
 from nearcast.pipeline.matching.blocks import Cells, cut_into_blocks
 from nearcast.pipeline.matching.changes import changes_of
+from nearcast.pipeline.streaming.match import stream_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,6 +79,24 @@ def test_no_plan_calls_python_for_a_row_or_multiplies_tables(spark: SparkSession
     assert "MapInArrow" in plan
     for forbidden in ("CartesianProduct", "BroadcastNestedLoopJoin", "BatchEvalPython", "ArrowEvalPython"):
         assert forbidden not in plan
+
+
+def with_holes(frame: DataFrame, *names: str) -> DataFrame:
+    """All rows again without each of these values."""
+    holes = (frame.withColumn(name, F.lit(None).cast(frame.schema[name].dataType)) for name in names)
+    return reduce(lambda one, other: one.unionByName(other), holes, frame)
+
+
+@pytest.mark.parametrize("walking", [False, True], ids=["broadcast", "slices"])
+def test_rows_that_lack_what_makes_them_one_are_left_out(spark: SparkSession, walking: bool) -> None:
+    events, *changes = crowd(spark, walking=walking)
+    torn = with_holes(events, "event", "time", "topic"), *(with_holes(each, "client", "time") for each in changes)
+    rows = match(*torn, settings=MatchSettings(slices=2 if walking else None)).collect()
+    found = {row.event: sorted(row.receivers) for row in rows}
+    assert len(rows) == len(found) == CLIENTS
+    assert (found[1010], found[1030]) == ([10], [28, 29] if walking else [30])
+    if walking:
+        assert stream_rows(*torn).count() == sum(frame.count() for frame in (events, *changes))
 
 
 def test_where_nothing_moves_events_stay_where_they_are(spark: SparkSession) -> None:

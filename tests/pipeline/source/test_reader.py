@@ -117,32 +117,19 @@ def run_once(session: SparkSession, broker: LiveBroker, folder: Path, **more: st
     return [dict(progress) for progress in query.recentProgress if progress["numInputRows"]]
 
 
-def test_a_stream_goes_on_where_it_ended_and_reads_each_offset_once(
+def test_a_stream_goes_on_where_it_ended_reads_each_offset_once_and_never_too_many_of_them(
     session: SparkSession, broker: LiveBroker, tmp_path: Path
 ) -> None:
     broker.written(*(event(number) for number in range(6)))
-    run_once(session, broker, tmp_path)
+    run_once(session, broker, tmp_path, endingOffset="4")
+    assert numbers(session.read.parquet(str(tmp_path / "out"))) == [0, 1, 2, 3]
+    assert run_once(session, broker, tmp_path, endingOffset="3") == [], "it was further already"
     broker.export()
     broker.trim()
     broker.written(*(event(number) for number in range(6, 10)))
-    run_once(session, broker, tmp_path)
-    assert run_once(session, broker, tmp_path) == []
-    assert numbers(session.read.parquet(str(tmp_path / "out"))) == list(range(10))
-
-
-def test_a_stream_ends_where_it_is_told_to(session: SparkSession, broker: LiveBroker, tmp_path: Path) -> None:
-    broker.written(*(event(number) for number in range(6)))
-    run_once(session, broker, tmp_path, endingOffset="4")
-    assert numbers(session.read.parquet(str(tmp_path / "out"))) == [0, 1, 2, 3]
-    run_once(session, broker, tmp_path, endingOffset="3")
-    run_once(session, broker, tmp_path, endingOffset="6")
-    assert numbers(session.read.parquet(str(tmp_path / "out"))) == list(range(6))
-
-
-def test_no_micro_batch_takes_more_than_is_allowed(session: SparkSession, broker: LiveBroker, tmp_path: Path) -> None:
-    broker.written(*(event(number) for number in range(10)))
     batches = run_once(session, broker, tmp_path, maxRowsPerTrigger="4")
-    assert [batch["numInputRows"] for batch in batches] == [4, 4, 2]
+    assert [batch["numInputRows"] for batch in batches] == [4, 2]
+    assert run_once(session, broker, tmp_path) == []
     assert numbers(session.read.parquet(str(tmp_path / "out"))) == list(range(10))
 
 

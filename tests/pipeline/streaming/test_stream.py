@@ -56,10 +56,11 @@ def test_what_died_in_the_middle_of_a_batch_goes_on_without_loss_or_double(
     spark: SparkSession, tmp_path: Path, worlds: Recording
 ) -> None:
     frames = streams(spark, tmp_path, worlds)
-    answers = match_stream(**frames, settings=StreamSettings(parts=2))
     batches: dict[int, dict[str, list[str]]] = {}
 
-    def run(dies_at: int | None) -> None:
+    def run(dies_at: int | None, parts: int = 2) -> None:
+        answers = match_stream(**frames, settings=StreamSettings(parts=parts))
+
         def sink(batch: DataFrame, number: int) -> None:
             found = {row.event: row.receivers for row in batch.collect()}
             if number == dies_at:
@@ -82,6 +83,17 @@ def test_what_died_in_the_middle_of_a_batch_goes_on_without_loss_or_double(
     told = [event for found in batches.values() for event in found]
     assert len(told) == len(set(told)), "an event was answered twice"
     assert {event: set(who) for found in batches.values() for event, who in found.items()} == worlds.expected
+    add_event(tmp_path / "events")
+    with pytest.raises(Exception, match="of 2 parts, not 3"):
+        run(dies_at=None, parts=3)
+
+
+def add_event(folder: Path) -> None:
+    """Nothing but one event, for one part."""
+    row = {"time": END + 1, "event": "new", "topic": "t", "bytes": 0, "receivers": []}
+    written = folder / f"{FILES}.parquet"
+    pq.write_table(pa.Table.from_pylist([row], plain_schema(table("events"))), written)
+    os.utime(written, (FILES + 1, FILES + 1))
 
 
 @pytest.fixture

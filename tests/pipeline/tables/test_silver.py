@@ -171,12 +171,12 @@ def test_the_result_does_not_depend_on_how_runs_cut_the_exports(spark: SparkSess
                 )
                 for _ in range(6)
             ],
-            "unpublished": [unpublished(f"e{draw.randrange(8)}", draw.randrange(24)) for _ in range(1)],
+            "unpublished": [unpublished(f"e{draw.randrange(8)}", draw.randrange(18)) for _ in range(1)],
         }
-        for _ in range(4)
+        for _ in range(3)
     ]
     results: list[Any] = []
-    for pauses in ({0, 1, 2}, set[int]()):
+    for pauses in ({0, 1}, set[int]()):
         lake = Lake(tmp_path / f"lake-{len(results)}")
         warehouse = Warehouse(tmp_path / f"warehouse-{len(results)}")
         for number, export in enumerate(exports):

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import pytest
 from tests.runtime.live.mechanism import PING_PORT, Ping, Pong, Summary, components
-from tests.runtime.live.virtual import PATIENCE, live, neighbourhood
+from tests.runtime.live.virtual import live, neighbourhood
+from tests.waiting import PATIENCE
 
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS

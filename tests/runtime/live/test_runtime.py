@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.child import loaded_by
 from tests.runtime.live.street import Street, Text
 from tests.runtime.live.virtual import (
-    PATIENCE,
     START,
     VirtualLoop,
     in_virtual_time,
     live,
     neighbourhood,
     started,
-    until,
 )
+from tests.waiting import PATIENCE, until
 
 from nearcast.errors import InvalidInput, ObserverActed, UnknownName
 from nearcast.model.geometry import Point
@@ -430,8 +430,7 @@ def test_a_host_may_fail_and_return_while_it_reads() -> None:
 
 def test_a_live_host_starts_without_the_heavy_libraries() -> None:
     heavy = {"numba", "numpy", "pyarrow", "pyspark", "shapely"}
-    program = "import sys, nearcast.runtime.live; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    loaded = loaded_by("import nearcast.runtime.live")
     assert "nearcast.runtime.live.udp" in loaded
     assert not heavy.intersection(loaded)
 

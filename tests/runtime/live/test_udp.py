@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.live.street import PORT, Number, Street, Text, size
-from tests.runtime.live.virtual import live, neighbourhood, until
+from tests.runtime.live.virtual import live, neighbourhood
+from tests.waiting import until
 
 from nearcast.errors import InvalidInput, ObserverActed
 from nearcast.runtime.links import NOBODY_LISTENS, RECEIVED, SENT, UNKNOWN_RECEIVER, Traffic

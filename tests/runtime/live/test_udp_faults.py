@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.live.street import PORT, Number, Street, Text
-from tests.runtime.live.virtual import free_port, live, started, until
+from tests.runtime.live.virtual import live, started
+from tests.waiting import free_port, until
 
 from nearcast.errors import InvalidInput, SetupError
 from nearcast.runtime.links import LINK_DOWN, QUEUE_FULL, SENT
@@ -259,7 +260,7 @@ def test_a_port_in_use_is_named_with_what_to_do(taken: int) -> None:
 
 
 def test_two_runtimes_cannot_have_one_port() -> None:
-    street = Street("a", UdpNetwork(port=free_port()))
+    street = Street("a", UdpNetwork(port=free_port(socket.SOCK_DGRAM)))
     second = Street("b", street.network)
 
     async def story() -> None:

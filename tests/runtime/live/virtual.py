@@ -10,14 +10,13 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from tests.waiting import PATIENCE, free_port
+
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.live import LiveClock, LiveRuntime, UdpNetwork
 
 T = TypeVar("T")
 START: Final[Instant] = 1_700_000_000 * MICROSECONDS
-PATIENCE: Final = 30.0
-"""Seconds after which something that should have happened never will; a machine under load is slow, not broken."""
-
 _numbers: Final = itertools.count()
 
 
@@ -63,15 +62,6 @@ def live(story: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(asyncio.wait_for(story(), PATIENCE))
 
 
-async def until(condition: Callable[[], bool], running: asyncio.Task[None] | None = None) -> None:
-    """Wait for something to become true; if the runtime ends meanwhile, so does the wait."""
-    while not condition():
-        if running is not None and running.done():
-            await running
-            raise AssertionError("the runtime has stopped, and it is still not true")
-        await asyncio.sleep(0.002)
-
-
 async def started(runtime: LiveRuntime) -> asyncio.Task[None]:
     """Run it beside the story; its hosts have joined."""
     running = asyncio.create_task(runtime.run())
@@ -79,14 +69,9 @@ async def started(runtime: LiveRuntime) -> asyncio.Task[None]:
     return running
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def neighbourhood(interface: str = "wifi") -> UdpNetwork:
     """A group of its own: tests that run side by side, or two runs of all tests, do not hear each other."""
     number = os.getpid() * 64 + next(_numbers)
-    return UdpNetwork(interface, group=f"239.255.{number // 256 % 256}.{number % 256}", group_port=free_port())
+    return UdpNetwork(
+        interface, group=f"239.255.{number // 256 % 256}.{number % 256}", group_port=free_port(socket.SOCK_DGRAM)
+    )

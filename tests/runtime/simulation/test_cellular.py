@@ -21,7 +21,7 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.messages import Message, encoded
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Sending
-from nearcast.runtime.simulation.cellular import CellularNetwork, TransmitQueue
+from nearcast.runtime.simulation.cellular import CellularNetwork
 from nearcast.runtime.simulation.cellular_profile import (
     BYPASS,
     LCN2016,
@@ -30,6 +30,7 @@ from nearcast.runtime.simulation.cellular_profile import (
     Intermittence,
     Outage,
 )
+from nearcast.runtime.simulation.cellular_queue import TransmitQueue
 from nearcast.runtime.simulation.distributions import Constant, Distribution, Exponential, LogNormal, Normal, Uniform
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.network import SimulatedLink
@@ -532,6 +533,20 @@ def test_what_nobody_listens_to_is_lost_where_it_arrived() -> None:
     rig.ports["ada"].send("bob", Stranger())
     rig.run(1)
     assert rig.drops == [(rig.drops[0][0], "cellular", "bob", "stranger", "nobody listens", 1, size_of(Stranger()))]
+    assert rig.network.statistics().lost == {"nobody listens": 1}
+
+
+def test_whoever_listens_when_a_message_arrives_gets_it_not_who_got_the_last_one() -> None:
+    rig, later = Rig(), list[int]()
+    rig.send(BROKER, "ada", 1)
+    rig.run(1)
+    rig.ports["ada"].close()
+    rig.send(BROKER, "ada", 2)
+    rig.run(2)
+    rig.link("ada").open(PORT, lambda _sender, note: later.append(note.number), Note)
+    rig.send(BROKER, "ada", 3)
+    rig.run(3)
+    assert (rig.numbers("ada"), later) == ([1], [3])
     assert rig.network.statistics().lost == {"nobody listens": 1}
 
 

@@ -1,22 +1,14 @@
 """The same seed is the same run: in any process, whatever the hash seed is, and whoever watches."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.child import run_python
 
 PROGRAM = Path(__file__).with_name("small_world.py")
 
 
 def digest(hash_seed: str, *arguments: str) -> str:
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    ).stdout
+    return run_python(str(PROGRAM), *arguments, hash_seed=hash_seed)
 
 
 def test_a_run_is_the_same_in_every_process_and_under_every_eye() -> None:

@@ -157,6 +157,40 @@ def test_an_error_says_when_it_happened() -> None:
     assert "1970-01-01T00:01:30Z" in caught.value.__notes__[0]
 
 
+# Working ahead
+
+
+@given(st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 9_000)), max_size=30), st.integers(0, 9_000))
+def test_what_is_foreseen_comes_as_if_it_had_been_scheduled_at_its_time(
+    pairs: list[tuple[int, int]], known: int
+) -> None:
+    """Each would be scheduled at the first number, for so much later as the second says; it is known before, or then."""
+    simulation, calls = Simulation(1), list[int]()
+    first = simulation.reserve(len(pairs))
+    for which, (start, wait) in enumerate(pairs):
+        entry = (start + wait, start, first + which, calls.append, which)
+        simulation.at(min(start, known), lambda entry: simulation.foreseen([entry]), entry)
+    simulation.run(20_000)
+    # By time, then by when they would have been scheduled, then by number.
+    assert calls == sorted(range(len(pairs)), key=lambda which: (sum(pairs[which]), pairs[which][0], which))
+
+
+def test_what_a_callback_stands_for_counts_as_waiting() -> None:
+    simulation, waiting = Simulation(1), [5]
+    simulation.count_as_waiting(lambda: waiting[0] - 1)
+    simulation.at(10, lambda _: waiting.clear() or waiting.append(1))  # type: ignore[func-returns-value]
+    assert simulation.statistics().waiting == 5
+    simulation.run(20)
+    assert simulation.statistics().waiting == 0
+
+
+def test_an_observer_may_reserve_nothing() -> None:
+    simulation = Simulation(1)
+    simulation.observers.watching = True
+    with pytest.raises(ObserverActed, match="schedule"):
+        simulation.reserve(1)
+
+
 # Engines
 
 ENGINES = st.lists(st.lists(st.integers(0, 30), max_size=15), min_size=1, max_size=3)

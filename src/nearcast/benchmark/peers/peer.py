@@ -7,14 +7,14 @@ for a slow client library, for text that must be parsed, or for projecting coord
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from types import TracebackType
+from nearcast.benchmark.peers.started import Started
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearcast.benchmark.workload import City
@@ -27,8 +27,8 @@ class Pairs(NamedTuple):
     client: NDArray[np.int64]
 
 
-class Peer(ABC):
-    """A context manager: entering starts the system and loads the clients of the city, leaving stops it."""
+class Peer(Started):
+    """A system under test; starting it also loads the clients of the city."""
 
     name: ClassVar[str]
     batch: ClassVar[int] = 1024
@@ -41,26 +41,6 @@ class Peer(ABC):
 
     def __init__(self, world: City) -> None:
         self.world = world
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @abstractmethod
-    def start(self) -> None:
-        """Start the system and load the clients."""
-
-    def stop(self) -> None:
-        """Stop whatever was started; also after a start that failed half-way."""
 
     @abstractmethod
     def prepare(self, start: int, stop: int) -> Any:

@@ -9,16 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 import psutil
 
 from nearcast.benchmark.broker_packets import Dialect
+from nearcast.benchmark.peers.started import Started
 from nearcast.errors import BenchmarkError
 
 _SECONDS_TO_START: Final = 30.0
@@ -26,11 +26,13 @@ _SECONDS_TO_STOP: Final = 10.0
 _LAST_WORDS: Final = 300
 
 
-class Server(ABC):
-    """A context manager: entering starts the server on a free port of the loopback, leaving ends it."""
+class Server(Started):
+    """A server under test, on a free port of the loopback."""
 
     name: ClassVar[str]
     dialect: ClassVar[Dialect] = Dialect(5)
+    _process: subprocess.Popen[bytes] | None = None
+    _temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @staticmethod
     @abstractmethod
@@ -45,22 +47,6 @@ class Server(ABC):
     @abstractmethod
     def version() -> str: ...
 
-    def __enter__(self) -> Self:
-        self.port = _free_port()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"nearcast-{self.name}-"))
-        self._process: subprocess.Popen[bytes] | None = None
-        try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
     def ready(self, said: str) -> bool:  # noqa: ARG002 - for those who say it
         """Whether it can be used, given all that it printed so far."""
         return _listens(self.port)
@@ -72,7 +58,10 @@ class Server(ABC):
     def resident_bytes(self) -> int:
         return int(self._measured.memory_info().rss)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        self.port = _free_port()
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"nearcast-{self.name}-", ignore_cleanup_errors=True)
+        self.folder = Path(self._temporary.name)
         said = self.folder / "said"
         with said.open("wb") as out, on_core(_server_core()):
             self._process = subprocess.Popen(self.command(), stdout=out, stderr=out, cwd=self.folder)
@@ -83,7 +72,7 @@ class Server(ABC):
                 raise BenchmarkError(f"{self.name} did not start: {words.strip()[-_LAST_WORDS:] or 'it said nothing'}")
             time.sleep(0.02)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
             try:
@@ -91,7 +80,8 @@ class Server(ABC):
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
 
 def program(name: str) -> str | None:

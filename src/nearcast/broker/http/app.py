@@ -9,9 +9,9 @@ from litestar.openapi import OpenAPIConfig
 from litestar.types import ASGIApp
 
 from nearcast.broker.core import Broker
-from nearcast.broker.http import answers, operations
-from nearcast.broker.http.doors import told, told_by_framework
+from nearcast.broker.http import jobs, operations
 from nearcast.broker.http.events import Events
+from nearcast.broker.http.problems import told, told_by_framework
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
 
@@ -26,8 +26,8 @@ def application(broker: Broker) -> ASGIApp:
             operations.status,
             operations.schemes,
             operations.transition,
-            answers.notifications,
-            answers.plans,
+            jobs.notifications,
+            jobs.plans,
             operations.journal,
             operations.extent,
             operations.stretches_of,

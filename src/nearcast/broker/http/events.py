@@ -12,9 +12,8 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from nearcast.broker.core import Broker
-from nearcast.broker.entries import event_in
-from nearcast.broker.http.doors import principal_of
-from nearcast.broker.http.forms import (
+from nearcast.broker.http.authentication import principal_of
+from nearcast.broker.http.formats import (
     CLOUD_EVENT,
     CLOUD_EVENTS,
     GEOJSON,
@@ -24,7 +23,8 @@ from nearcast.broker.http.forms import (
     feature,
     feature_in,
 )
-from nearcast.broker.message import Message
+from nearcast.broker.publishing.entries import event_in
+from nearcast.broker.publishing.message import Message
 from nearcast.errors import InvalidEvent, JournalFailed
 from nearcast.journal.entries import EventEntry
 from nearcast.model.acceptance import accepted
@@ -64,7 +64,7 @@ class Events(Controller):
         now = broker.clock.now()
         checked = []
         for each in posted:
-            broker.house.quotas.check_topic(each.publication.topic)
+            broker.services.quotas.check_topic(each.publication.topic)
             names.check_unreserved(each.publication.topic)
             event = each.publication.event(broker.publishing.next_id(), now, None, None)
             principal.check_event(event)
@@ -166,7 +166,7 @@ def _find(
 ) -> list[EventEntry]:
     """In a worker thread."""
     frame, journal = subscription.frame, broker.journal
-    unpublished = broker.chronology.unpublishing.offsets
+    unpublished = broker.temporal.unpublishing.offsets
     found: deque[EventEntry] = deque()
     size = 0
     for chunk in journal.read(journal.oldest, since=frame.since, until=frame.until, kinds=(EventEntry,)):

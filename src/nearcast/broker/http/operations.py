@@ -11,13 +11,13 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from nearcast.broker.core import Broker
-from nearcast.broker.http.doors import principal_of
+from nearcast.broker.http.authentication import principal_of
 from nearcast.broker.http.metrics import metrics_text
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import InvalidProperty
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import stretches, tail
-from nearcast.planning.at_points import Region
+from nearcast.planning.regional import Region
 
 ARROW = "application/vnd.apache.arrow.stream"
 MOST_RECORDS = 100_000
@@ -92,7 +92,7 @@ async def status(request: Request[Any, Any, Any], broker: NamedDependency[Broker
 
 @get("/transitions", tags=["operations"], summary="Which filter schemes run")
 async def schemes(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> SchemesShown:
-    await principal_of(broker.access, request)
+    (await principal_of(broker.access, request)).check_plan()
     return shown(broker)
 
 
@@ -101,7 +101,10 @@ async def transition(
     request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]
 ) -> SchemesShown:
     (await principal_of(broker.access, request)).check_plan()
-    broker.scheming.live.transition(data.scheme, data.clients)
+    live, moved = broker.scheming.live, asyncio.Event()
+    live.transition(data.scheme, data.clients)
+    live.when_moved(moved.set)
+    await moved.wait()  # whoever commands one after the other is not faster than the broker
     return shown(broker)
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import signal
-import sys
-from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final, Self
 
+from nearcast.cli.demo.child import ChildProcess
 from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, point_at
 from nearcast.dissemination.broker_state import square_kilometres
 from nearcast.errors import SetupError
@@ -110,11 +106,9 @@ class DemoBroker:
 
     def __init__(self, people: int) -> None:
         self._people: Final = people
-        self._folder: TemporaryDirectory[str]
-        self._process: asyncio.subprocess.Process
-        self._log: Final[deque[str]] = deque(maxlen=20)
+        self._child: Final = ChildProcess(self._heard)
         self._ports: Final[dict[str, int]] = {}
-        self._reading: asyncio.Task[None] | None = None
+        self._ready: Final = asyncio.Event()
         self._http: HTTPConnection
         self._asking: Final = asyncio.Lock()
 
@@ -128,29 +122,14 @@ class DemoBroker:
 
     @property
     def lake(self) -> Path:
-        return Path(self._folder.name) / "data" / "lake"
+        return self._child.folder / "data" / "lake"
 
     async def __aenter__(self) -> Self:
-        self._folder = TemporaryDirectory(prefix="nearcast-demo-")
-        folder = Path(self._folder.name)
-        (folder / "settings.toml").write_text(settings(self._people), encoding="utf-8")
-        try:
-            # A session of its own: Ctrl-C is for the demo, which then ends the broker in good order.
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _PROGRAM, "serve"),
-                *("--config", str(folder / "settings.toml"), "--data", str(folder / "data")),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except BaseException:
-            self._folder.cleanup()
-            raise
+        await self._child.start(self._arguments)
         try:
             await self._await_ready()
         except BaseException:
-            await self._end()
+            await self._child.end(by_itself=False)
             raise
         self._http = HTTPConnection("127.0.0.1", self._ports["http"], timeout=30)
         return self
@@ -159,7 +138,7 @@ class DemoBroker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._http.close()
-        await self._end()
+        await self._child.end(by_itself=False)
 
     async def status(self) -> BrokerStatus:
         answer = await self._ask("GET", "/status")
@@ -192,50 +171,31 @@ class DemoBroker:
                 return self._exchanged(method, path, body)
         except (OSError, HTTPException, ValueError) as error:
             self._http.close()
-            raise SetupError(f"the demo's broker does not answer any more: {error}{self._last_words()}") from None
+            raise SetupError(f"the demo's broker does not answer any more: {error}{self._child.last_words}") from None
 
     def _exchanged(self, method: str, path: str, body: str | None) -> dict[str, Any]:
         self._http.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         answer: dict[str, Any] = json.load(self._http.getresponse())
         return answer
 
+    def _arguments(self, folder: Path) -> tuple[str, ...]:
+        (folder / "settings.toml").write_text(settings(self._people), encoding="utf-8")
+        return ("-c", _PROGRAM, "serve", "--config", str(folder / "settings.toml"), "--data", str(folder / "data"))
+
+    def _heard(self, line: str) -> None:
+        found = re.fullmatch(r"(\w+) on .*:(\d+)", line)
+        if found:
+            self._ports[found[1]] = int(found[2])
+        if line == "ready":
+            self._ready.set()
+
     async def _await_ready(self) -> None:
-        ready = asyncio.Event()
-        self._reading = asyncio.create_task(self._read(ready))
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                await ready.wait()
-        except TimeoutError:
-            raise SetupError(f"the demo's broker was not ready within {_PATIENCE:.0f} s{self._last_words()}") from None
+        ready = asyncio.ensure_future(self._ready.wait())
+        done, _ = await asyncio.wait(
+            [ready, self._child.silence], timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED
+        )
+        ready.cancel()
+        if not done:
+            raise SetupError(f"the demo's broker was not ready within {_PATIENCE:.0f} s{self._child.last_words}")
         if "http" not in self._ports or "mqtt" not in self._ports:
-            raise SetupError(f"the demo's broker did not start{self._last_words()}")
-
-    async def _read(self, ready: asyncio.Event) -> None:
-        assert self._process.stderr is not None
-        async for raw in self._process.stderr:
-            line = raw.decode(errors="replace").rstrip()
-            self._log.append(line)
-            found = re.fullmatch(r"(\w+) on .*:(\d+)", line)
-            if found:
-                self._ports[found[1]] = int(found[2])
-            if line == "ready":
-                ready.set()
-        ready.set()  # it has ended
-
-    def _last_words(self) -> str:
-        return f": {self._log[-1]}" if self._log else ""
-
-    async def _end(self) -> None:
-        try:
-            with suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGTERM)
-            try:
-                async with asyncio.timeout(10):
-                    await self._process.wait()
-            except TimeoutError:
-                self._process.kill()
-                await self._process.wait()
-        finally:
-            if self._reading is not None:
-                self._reading.cancel()
-            self._folder.cleanup()
+            raise SetupError(f"the demo's broker did not start{self._child.last_words}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from nearcast.errors import InvalidRecord
+from nearcast.pipeline.limits import MOST_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,10 +20,19 @@ BrokerOption = Annotated[
     str | None, typer.Option(metavar="URL", help="HTTP address of the broker; without it, the lake alone is read.")
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="Take what is there, and end.")]
+BatchRowsOption = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Rows that a batch takes at most: a backlog is worked off in several.")
+]
 SecondsOption = Annotated[float | None, typer.Option(min=1.0, help="End after so many seconds (default: with Ctrl-C).")]
 
 
-def journal_tables(run: Run, broker: str | None, *names: str, once: bool) -> dict[str, DataFrame]:
+class Followed(NamedTuple):
+    tables: dict[str, DataFrame]
+    sources: list[dict[str, str]]
+    """Their options, for a clock that goes beside them."""
+
+
+def journal_tables(run: Run, broker: str | None, *names: str, once: bool, batch_rows: int = MOST_ROWS) -> Followed:
     """These tables as streams, from the broker and its lake, or from the lake alone; ``once``: all of them up to the same offset."""
     from nearcast.journal.lake import EXPORTED
     from nearcast.pipeline.source import register
@@ -30,7 +40,7 @@ def journal_tables(run: Run, broker: str | None, *names: str, once: bool) -> dic
     from nearcast.pipeline.source.stretch import JournalTable
     from nearcast.pipeline.tables import check_lake
 
-    where = {} if broker is None else {"broker": broker}
+    where = {"maxRowsPerTrigger": str(batch_rows)} | ({} if broker is None else {"broker": broker})
     if broker is None or run.lake.is_dir():
         where["lake"] = str(run.lake.absolute())
     for name in names:  # before a session is started for nothing
@@ -45,24 +55,30 @@ def journal_tables(run: Run, broker: str | None, *names: str, once: bool) -> dic
         where["endingOffset"] = str(JournalTable(reading({**where, "table": names[0]})).extent().last)
     register(run.spark)
     reader = run.spark.readStream.format("nearcast").options(**where)
-    return {name: reader.option("table", name).load() for name in names}
+    tables = {name: reader.option("table", name).load() for name in names}
+    return Followed(tables, [{**where, "table": names[0]}])  # all go by the same offsets
 
 
-def topic_tables(run: Run, *names: str) -> dict[str, DataFrame]:
+def topic_tables(run: Run, *names: str, batch_rows: int = MOST_ROWS) -> Followed:
     """These tables as streams, from their topics."""
-    from nearcast.pipeline.kafka import read_topic
+    from nearcast.pipeline.kafka import read_topic, topic_options
     from nearcast.pipeline.kafka.stretch import Topic
 
     kafka = run.settings.kafka
     client = kafka.client()
-    for name in names:  # before a session is started for nothing
-        Topic(client, f"{kafka.prefix}{name}").extents()
-    return {name: read_topic(run.spark, client, f"{kafka.prefix}{name}", name) for name in names}
+    topics = {name: f"{kafka.prefix}{name}" for name in names}
+    for topic in topics.values():  # before a session is started for nothing
+        Topic(client, topic).extents()
+    most = str(batch_rows)
+    tables = {
+        name: read_topic(run.spark, client, topic, name, maxRowsPerTrigger=most) for name, topic in topics.items()
+    }
+    return Followed(tables, [topic_options(client, topic, maxRowsPerTrigger=most) for topic in topics.values()])
 
 
 def to_topics(run: Run, frames: dict[str, DataFrame]) -> DataStreamWriter:
     """Send the rows of streams to the topics of these names."""
-    from nearcast.pipeline.kafka import messages, register
+    from nearcast.pipeline.kafka import messages, register, topic_options
     from nearcast.pipeline.kafka.stretch import have_topics
 
     kafka = run.settings.kafka
@@ -71,8 +87,8 @@ def to_topics(run: Run, frames: dict[str, DataFrame]) -> DataStreamWriter:
         kafka.client(), topics
     )  # also those that nothing may be sent to for long: somebody may want to read them
     register(run.spark)
-    client = {f"kafka.{name}": value for name, value in kafka.client().items()}
-    return messages(topics).writeStream.format("nearcast-kafka").options(**client, topic=next(iter(topics)))
+    given = topic_options(kafka.client(), next(iter(topics)))
+    return messages(topics).writeStream.format("nearcast-kafka").options(**given)
 
 
 def follow(writer: DataStreamWriter, checkpoint: Path, *, once: bool, seconds: float | None) -> None:

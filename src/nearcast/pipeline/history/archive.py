@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 
 from nearcast.model.time import Instant, TimeFrame, to_datetime
+from nearcast.pipeline.matching.changes import optional
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,6 +25,7 @@ REPORT: Final = "report"
 CONTEXT: Final = "context"
 CLIENT: Final = "client"
 SUBSCRIPTION: Final = "subscription"
+NO_LOCAL: Final = "no_local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,12 @@ def presence(archive: Archive, until: Instant) -> DataFrame:
 
 def presence_and_interest(archive: Archive, until: Instant) -> DataFrame:
     """The same with the subscriptions."""
-    columns = ("subscription", "action", "topic_filter", "radius", "area", "condition", "frame_since", "frame_until")
-    subscribed = _told(part(archive.subscriptions, TimeFrame(until=until)), SUBSCRIPTION, *columns)
+    columns = ["subscription", "action", "topic_filter", "radius", "area", "condition", "frame_since", "frame_until"]
+    frame = part(archive.subscriptions, TimeFrame(until=until))
+    # Older tables do not have it.
+    subscribed = _told(
+        frame.withColumn(NO_LOCAL, optional(frame, NO_LOCAL, "bigint")), SUBSCRIPTION, *columns, NO_LOCAL
+    )
     return _together([presence(archive, until), subscribed])
 
 

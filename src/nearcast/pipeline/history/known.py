@@ -14,8 +14,10 @@ from nearcast.metrics.columns import Wholes
 from nearcast.model.geometry import Point
 from nearcast.model.history import IMPLICIT_CONTEXT, ClientHistory, Context, Held, Timeline
 from nearcast.model.time import Instant
-from nearcast.pipeline.history.archive import CLIENT, CONTEXT, REPORT, SUBSCRIPTION
-from nearcast.pipeline.history.rows import Row, attributes_of, point_of, subscription_of
+from nearcast.model.value_text import attributes_in
+from nearcast.pipeline.history.archive import CLIENT, CONTEXT, NO_LOCAL, REPORT, SUBSCRIPTION
+from nearcast.pipeline.matching.changes import ACCEPTANCE
+from nearcast.pipeline.rows import Row, point_of, subscription_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 _ORDER: Final = [("client", "ascending"), ("time", "ascending"), ("offset", "ascending"), ("kind", "ascending")]
 """Among rows of one instant the journal knows the order; without one, clients come before they say something."""
 
-_ARRIVING: Final = frozenset({"joined", "returned"})
-_SUBSCRIPTION: Final = ("topic_filter", "condition", "area", "radius", "frame_since", "frame_until", "subscription")
+_SAYING: Final = frozenset({"joined", "returned", *ACCEPTANCE})
+"""States that say that the client is there, or something of what it wants."""
+
+_WANTED: Final = ("topic_filter", "condition", "area", "radius", "frame_since", "frame_until", "subscription", NO_LOCAL)
 
 
 def with_whole_instants(table: pa.Table) -> pa.Table:
@@ -74,21 +78,21 @@ def _apply(known: ClientHistory, row: Row) -> None:
     kind = row["kind"]
     if kind == CONTEXT and row["name"] == IMPLICIT_CONTEXT and row["attributes"] is None:
         _forget(known, at)
-        for held in known.held:
-            _end(known, at, held.subscription.id)
         known.present.set(at, False)
         return
-    if kind == CLIENT and row["state"] not in _ARRIVING:
+    if kind == CLIENT and row["state"] not in _SAYING:
         return
     if kind == REPORT:
         known.position.set(at, point_of(row["lat"], row["lon"]))
     elif kind == CONTEXT:
-        context = None if row["attributes"] is None else MappingProxyType(attributes_of(row["attributes"]))
+        context = None if row["attributes"] is None else MappingProxyType(attributes_in(row["attributes"]))
         known.contexts.setdefault(row["name"], Timeline[Context | None](None)).set(at, context)
     elif kind == SUBSCRIPTION:
         _end(known, at, row["subscription"])
         if row["action"] == "subscribed":
-            known.held.append(Held(subscription_of(*(row[name] for name in _SUBSCRIPTION)), at))
+            known.held.append(Held(subscription_of(*(row[name] for name in _WANTED)), at))
+    elif row["state"] in ACCEPTANCE:
+        known.accepts_addressed.set(at, row["state"] == ACCEPTANCE[0])
     elif row["state"] == "joined":
         _forget(known, at)
     if not known.present.at(at):
@@ -96,6 +100,11 @@ def _apply(known: ClientHistory, row: Row) -> None:
 
 
 def _forget(known: ClientHistory, at: Instant) -> None:
+    """All that went with a session."""
+    for held in known.held:
+        _end(known, at, held.subscription.id)
+    if known.accepts_addressed.at(at):
+        known.accepts_addressed.set(at, False)
     nowhere: Point | None = None
     timelines: list[Timeline[Any]] = [known.position, *known.contexts.values()]
     for timeline in timelines:

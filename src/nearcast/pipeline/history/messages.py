@@ -15,18 +15,24 @@ import numpy as np
 from pyspark.sql import functions as F
 
 from nearcast.errors import InvalidInput
-from nearcast.filtering.attraction import Zone
 from nearcast.matching.areas import covered
 from nearcast.model.area import Area
-from nearcast.model.delivery import exists, interested, moment_of, relevant_moments
+from nearcast.model.delivery import (
+    accepts_without_subscription,
+    exists,
+    interested,
+    moment_of,
+    relevant_moments,
+)
 from nearcast.model.event import Event
+from nearcast.model.geometry import circle_bounds
 from nearcast.model.history import ClientHistory, History
 from nearcast.model.time import Instant, TimeFrame
 from nearcast.model.topic import topic_matches
 from nearcast.pipeline.cells import cells_within
 from nearcast.pipeline.history.archive import Archive, bucket, part, presence_and_interest, taken_back
 from nearcast.pipeline.history.known import histories, with_whole_instants
-from nearcast.pipeline.history.rows import EVENT_COLUMNS, Row, event_of
+from nearcast.pipeline.rows import EVENT_COLUMNS, Row, event_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,8 +71,7 @@ class Message:
 def historical_receivers(archive: Archive, as_of: Instant) -> DataFrame:
     """The columns of all events with a temporal predicate that were published by ``as_of``, and ``receivers``.
 
-    These are the clients to which each has been delivered by then, in the order of the alphabet.  Clients that take what is addressed to
-    them without a subscription are not among them: that switch is in no table.
+    These are the clients to which each has been delivered by then, in the order of the alphabet.
     """
     import pyarrow as pa
 
@@ -142,7 +147,7 @@ Box = tuple[float, float, float, float]
 
 def _box(area: Area) -> Box:
     """South, west, north, east of a circle that holds the area, poles and antimeridian thought of."""
-    return Zone("reach", area.fixed_center(), area.bounding_radius()).bounds
+    return circle_bounds(area.fixed_center(), area.bounding_radius())
 
 
 def _in_box(box: Box) -> Column:
@@ -202,7 +207,10 @@ def receives(history: History, event: Event, client: str, known: ClientHistory, 
     """``delivery.delivered``, of a client of which this is known."""
     # Most clients want something else altogether, and need not be looked at any closer.
     asking = [held for held in known.held if topic_matches(held.subscription.topic, event.topic)]
-    for moment in relevant_moments(history, event, known, as_of) if asking else ():
+    accepting = event.to is not None and bool(known.accepts_addressed.changes())
+    for moment in relevant_moments(history, event, known, as_of) if asking or accepting else ():
+        if accepts_without_subscription(event, known, moment):
+            return True
         for held in asking:
             at = moment_of(held, event, moment)
             if at is None or at > as_of or not exists(history, event, at):

@@ -21,8 +21,8 @@ from nearcast.model.history import ClientHistory
 from nearcast.pipeline.history.archive import Archive, bucket, part, presence, taken_back
 from nearcast.pipeline.history.known import histories, with_whole_instants
 from nearcast.pipeline.history.questions import QUESTION, Question, cells_of, gathered, time_of
-from nearcast.pipeline.history.rows import event_of
 from nearcast.pipeline.history.sifting import Sieve
+from nearcast.pipeline.rows import event_of
 from nearcast.records import table as record_table
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def past(questions: DataFrame, archive: Archive) -> DataFrame:
     """The answers: all columns of the questions, then ``total``, ``events``, ``given`` and ``next``.
 
     ``questions`` has ``client, subscription, topic_filter, condition, area, frame_since, frame_until, asked``, and perhaps ``first``, how many
-    events are wanted at most, and ``cursor``, the ``next`` of the answer before.  Names and ``asked`` are never null.
+    events are wanted at most, ``cursor``, the ``next`` of the answer before, and ``no_local``: not what the client itself published.  Names and
+    ``asked`` are never null.
 
     ``total`` is the number of all events that match, ``events`` an array of them, oldest first as the broker gives them, ``given`` how many
     of all have been given with this answer, and ``next`` the cursor to ask for more with; null when there are no more.

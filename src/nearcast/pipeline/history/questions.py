@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F
 
 from nearcast.errors import InvalidInput, InvalidSubscription
-from nearcast.filtering.attraction import Zone
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, circle_bounds
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant, TimeFrame
 from nearcast.pipeline.cells import NO_CELL, cells_within
-from nearcast.pipeline.history.archive import CLIENT, CONTEXT, REPORT, Archive, presence
+from nearcast.pipeline.history.archive import CLIENT, CONTEXT, NO_LOCAL, REPORT, Archive, presence
 from nearcast.pipeline.history.known import with_whole_instants
-from nearcast.pipeline.history.rows import point_of, subscription_of
+from nearcast.pipeline.rows import point_of, subscription_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +64,7 @@ class Question:
 
 SCHEMA: Final = (
     "client string, subscription string, topic_filter string, condition string, area string, frame_since timestamp, "
-    "frame_until timestamp, asked timestamp, first int, cursor string"
+    "frame_until timestamp, asked timestamp, first int, cursor string, no_local boolean"
 )
 
 
@@ -90,7 +89,7 @@ def _question(number: int, row: dict[str, Any]) -> Question:
     try:
         names = ("topic_filter", "condition", "area", "frame_since", "frame_until", "subscription")
         topic_filter, condition, area, since, until, name = (row[each] for each in names)
-        subscription = subscription_of(topic_filter, condition, area, None, since, until, name)
+        subscription = subscription_of(topic_filter, condition, area, None, since, until, name, row.get(NO_LOCAL))
         first, cursor = row.get("first"), row.get("cursor")
         if first is not None and first < 1:
             raise InvalidSubscription(
@@ -164,7 +163,7 @@ def cells_of(questions: Sequence[Question]) -> set[str] | None:
         if center is not None:  # else: nothing that has a place
             try:
                 # The box of a circle that holds the area, poles and antimeridian thought of.
-                cells.update(cells_within(*Zone("area", center, area.bounding_radius()).bounds))
+                cells.update(cells_within(*circle_bounds(center, area.bounding_radius())))
             except InvalidInput:  # it is too large
                 return None
         if len(cells) > _MOST_CELLS:

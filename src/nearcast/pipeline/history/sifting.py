@@ -14,9 +14,10 @@ from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.predicate import Predicate
 from nearcast.model.subscription import Subscription
+from nearcast.model.value_text import attributes_in
 from nearcast.pipeline.history.known import whole_instants
 from nearcast.pipeline.history.questions import Question
-from nearcast.pipeline.history.rows import attributes_of, point_of
+from nearcast.pipeline.rows import point_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,7 @@ class Sieve:
         """In the order of the matcher's numbers, as they became known to it."""
         self._asked: Final = np.array([each.asked for each in speaking], np.int64)
         self._numbers: Final = np.array([each.number for each in speaking], np.int64)
+        self._not_own: Final = np.array([each.subscription.no_local for each in speaking], np.bool_)
 
     def _add(self, question: Question) -> None:
         wanted, where = question.subscription, question.subscription.where
@@ -63,6 +65,9 @@ class Sieve:
         rows, askers = self._interested(batch)
         kept = np.flatnonzero(_ends(batch)[rows] > self._asked[askers])
         rows, askers = rows[kept], askers[kept]
+        if self._not_own.any():
+            kept = np.flatnonzero(~self._refused(batch, rows, askers))
+            rows, askers = rows[kept], askers[kept]
         if self._directions:
             kept = np.flatnonzero(self._judged(batch, rows, askers))
             rows, askers = rows[kept], askers[kept]
@@ -98,6 +103,14 @@ class Sieve:
             yield plain, _columns(batch, plain)
         if len(rich):
             yield rich, EventBatch.of(list(_events(batch, rich)))
+
+    def _refused(self, batch: pa.RecordBatch, rows: Wholes, askers: Wholes) -> Flags:
+        """Whether the event is the asker's own, which it does not want.  To the matcher they go by other names."""
+        refused = self._not_own[askers]
+        publishers = batch["publisher"]
+        for case in np.flatnonzero(refused).tolist():
+            refused[case] = publishers[int(rows[case])].as_py() == self._questions[askers[case]].client
+        return refused
 
     def _judged(self, batch: pa.RecordBatch, rows: Wholes, askers: Wholes) -> Flags:
         accepted = np.ones(len(rows), np.bool_)
@@ -155,4 +168,4 @@ def _events(batch: pa.RecordBatch, rows: Wholes) -> Iterator[Event]:
     for at, name, topic, attributes, tags, lat, lon in zip(
         whole_instants(those["time"]).tolist(), *(those[name].to_pylist() for name in names), strict=True
     ):
-        yield Event(name, topic, at, attributes_of(attributes), tags or (), place=point_of(lat, lon))
+        yield Event(name, topic, at, attributes_in(attributes), tags or (), place=point_of(lat, lon))

@@ -10,7 +10,7 @@
 ============  ==========================================================================
 """
 
-from nearcast.pipeline.kafka.messages import messages, read_topic, rows
+from nearcast.pipeline.kafka.messages import messages, read_topic, rows, topic_options
 from nearcast.pipeline.kafka.source import KafkaSource, register
 
-__all__ = ["KafkaSource", "messages", "read_topic", "register", "rows"]
+__all__ = ["KafkaSource", "messages", "read_topic", "register", "rows", "topic_options"]

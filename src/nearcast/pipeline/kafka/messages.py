@@ -1,7 +1,9 @@
 """Rows of the record tables as messages: a topic for each table, a JSON object for each row.
 
-Instants are RFC 3339 with microseconds, bytes are Base64, null is left out.  The key is who or what the row is about, so that
-what concerns one client, or one event, stays in its order.
+Instants are RFC 3339 with microseconds, bytes are Base64, null is left out.  The key is who or what the row is about: what
+concerns one client, or one event, is in one partition of its topic.  There a batch comes after all batches before it; but within
+a batch the rows of a key may stand in any order, since they were read by several tasks and have passed a shuffle.  Their time and
+``offset`` say in which order they count.
 """
 
 from __future__ import annotations
@@ -79,6 +81,10 @@ def read_topic(
     from nearcast.pipeline.kafka.source import register
 
     register(spark)
-    given = {**{f"kafka.{name}": value for name, value in client.items()}, "topic": topic, **options}
     reader = spark.readStream if stream else spark.read
-    return rows(reader.format("nearcast-kafka").options(**given).load(), table)
+    return rows(reader.format("nearcast-kafka").options(**topic_options(client, topic, **options)).load(), table)
+
+
+def topic_options(client: Mapping[str, str], topic: str, **options: str) -> dict[str, str]:
+    """What to say to ``nearcast-kafka``."""
+    return {**{f"kafka.{name}": value for name, value in client.items()}, "topic": topic, **options}

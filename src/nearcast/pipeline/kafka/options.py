@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.errors import InvalidSettings, SetupError
+from nearcast.pipeline.limits import MOST_ROWS
 
 SERVERS: Final = "bootstrap.servers"
 _PREFIX: Final = "kafka."
@@ -26,8 +27,8 @@ class KafkaOptions:
     latest: bool
     """Begin with what comes, not with what is there."""
 
-    most_rows: int | None
-    """Of one micro-batch; none: all there are."""
+    most_rows: int
+    """Of one micro-batch."""
 
 
 def checked(options: Mapping[str, str]) -> KafkaOptions:
@@ -51,4 +52,4 @@ def checked(options: Mapping[str, str]) -> KafkaOptions:
     most = given.get("maxrowspertrigger")
     if most is not None and (not most.isdecimal() or int(most) < 1):
         raise InvalidSettings(f"option maxRowsPerTrigger is {most!r}; expected a whole number from 1 on")
-    return KafkaOptions(client, given["topic"], start == "latest", None if most is None else int(most))
+    return KafkaOptions(client, given["topic"], start == "latest", MOST_ROWS if most is None else int(most))

@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from nearcast.errors import OffsetTrimmed
 from nearcast.pipeline.kafka.options import KafkaOptions
 from nearcast.pipeline.kafka.stretch import Topic
-
-Offsets = dict[str, int]
-"""Of each partition, by its number; as text, because Spark keeps them as JSON."""
+from nearcast.pipeline.limits import Offsets, limited
 
 OFFSETS_PER_TASK: Final = 200_000
 
@@ -63,7 +61,10 @@ class BatchReader(_Reading, DataSourceReader):
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """From offsets to offsets; the same offsets give the same messages again, as long as Kafka keeps them."""
+    """From offsets to offsets; the same offsets give the same messages again, as long as Kafka keeps them.
+
+    Partitions go by their numbers as texts, because Spark keeps offsets as JSON.
+    """
 
     _end: Offsets | None = None
     """Of a query that takes what is available now."""
@@ -82,9 +83,8 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
                 )
         return limited(start, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else {**start, **end}
 
-    def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.most_rows
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+    def getDefaultReadLimit(self) -> ReadMaxRows:
+        return ReadMaxRows(self._options.most_rows)
 
     def reportLatestOffset(self) -> Offsets:
         return self._ends()
@@ -94,16 +94,3 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[Stretch]:
         return self._stretches(start, end)
-
-
-def limited(start: Offsets, end: Offsets, most: int) -> Offsets:
-    """So many offsets at most, of each partition according to what it has; some of every batch, or it would never end."""
-    waiting = {number: max(0, last - start.get(number, 0)) for number, last in end.items()}
-    total = sum(waiting.values())
-    if total <= most:
-        return {**start, **end}
-    shares = {number: amount * most // total for number, amount in waiting.items()}
-    for number in sorted(waiting, key=lambda each: shares[each] - waiting[each]):
-        spare = most - sum(shares.values())
-        shares[number] += min(spare, waiting[number] - shares[number], 1)
-    return {number: start.get(number, 0) + share for number, share in shares.items()}

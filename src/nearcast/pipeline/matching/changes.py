@@ -7,6 +7,7 @@ distinct text.  ``name`` tells apart what a client has several of, and is part o
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -148,7 +149,7 @@ def micros(frame: DataFrame, name: str) -> Column:
 def _common(frame: DataFrame, kind: int, lat: Column, lon: Column, name: Column, detail: Column) -> DataFrame:
     from pyspark.sql import functions as F
 
-    return frame.select(
+    return frame.where(_are_there("client", "time")).select(
         F.unix_micros("time").alias("time"),
         optional(frame, "offset", "bigint").alias("offset"),
         F.col("client"),
@@ -158,6 +159,13 @@ def _common(frame: DataFrame, kind: int, lat: Column, lon: Column, name: Column,
         name.alias("name"),
         detail.alias("detail"),
     )
+
+
+def _are_there(*names: str) -> Column:
+    """Without these a row says nothing; further on it would count for somebody else, or for another topic."""
+    from pyspark.sql import functions as F
+
+    return reduce(operator.and_, (F.col(name).isNotNull() for name in names))
 
 
 def _subscription_detail(frame: DataFrame) -> Column:
@@ -209,6 +217,7 @@ def event_rows(events: DataFrame) -> DataFrame:
 
     rare = [name for name in _RARE if name in events.columns]
     detail = F.to_json(F.struct("topic", *rare)) if rare else F.col("topic")
+    events = events.where(_are_there("event", "time", "topic"))
     return events.select("event", micros(events, "time").alias("time"), "lat", "lon", detail.alias("detail"))
 
 

@@ -12,16 +12,16 @@ import numpy as np
 
 from nearcast.errors import HistoryNeeded
 from nearcast.matching.events import EventBatch
-from nearcast.model.area import Area, Circle
+from nearcast.model.area import Area
 from nearcast.model.cql2 import parse_addressing
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
 from nearcast.model.predicate import Predicate
+from nearcast.model.value_text import attributes_in
 from nearcast.model.values import Value
-from nearcast.mqtt.areas import area_in
-from nearcast.mqtt.attributes import value_of_tree
 from nearcast.pipeline.matching.packing import codes
+from nearcast.pipeline.rows import reach_of
 
 if TYPE_CHECKING:
     from nearcast.matching.areas import Bools
@@ -44,15 +44,13 @@ class Detail(msgspec.Struct, frozen=True):
 
     def area(self, place: Point | None) -> Area | None:
         """Where it matters: as the text says, else so many metres around its place."""
-        if self.reach_area is not None:
-            return area_in(self.reach_area)
-        return None if self.reach is None or place is None else Circle(self.reach, place)
+        return reach_of(self.reach_area, self.reach, place)
 
     def to(self) -> Predicate | None:
         return None if self.addressing is None else _addressing(self.addressing)
 
     def values(self) -> dict[str, Value]:
-        return {} if self.attributes is None else values_in(self.attributes)
+        return attributes_in(self.attributes)
 
 
 @lru_cache(_CACHED)
@@ -69,11 +67,6 @@ def _addressing(text: str) -> Predicate | None:
 def _conjuncts(text: str) -> tuple[Conjunct, ...]:
     to = _addressing(text)
     return () if to is None else disjunctive_normal_form(to)
-
-
-def values_in(text: str) -> dict[str, Value]:
-    """The attributes of an event or a context, of a JSON object."""
-    return {name: value_of_tree(tree) for name, tree in msgspec.json.decode(text).items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

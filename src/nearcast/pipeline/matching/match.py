@@ -31,7 +31,8 @@ def match(
     texts or whole numbers.  ``receivers`` are the clients in no particular order, each once; an event that nobody receives
     has an empty array.  Every report, subscription and context counts from its instant on, that instant included, until the
     next one; whose session is over (a context without a name is deregistered), or begins anew (`joined`), has lost
-    everything.  Looking at the frames (see ``plan_match``) takes a pass over each.
+    everything.  Rows without a time, or without their event, topic or client, are left out.  Looking at the frames (see
+    ``plan_match``) takes a pass over each.
 
     Raises:
         InvalidRecord: a frame lacks a column.

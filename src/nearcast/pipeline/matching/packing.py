@@ -33,6 +33,9 @@ _GATHERED: Final = 2_000_000
 _ALIKE: Final = ("client", "detail")
 _SENT: Final = 32 << 20
 """Bytes of blobs that a worker hands over at once."""
+_BLOB: Final = 128 << 10
+"""Bytes of rows in a blob, about.  Spark takes up to 10,000 rows, so blobs, into a batch of Arrow, which holds less than 2 GiB; and
+Java moves many small arrays with less trouble than a few large ones."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -241,12 +244,21 @@ def sent(rows: Iterable[tuple[Iterable[int], int, pa.Table]]) -> Iterator[pa.Rec
     """Rows of tables on their way; the same ones may go to several groups."""
     outbox = Outbox()
     for groups, content, part in rows:
-        for group in groups:
-            outbox.put(group, content, part)
-            if outbox.is_full:
-                yield outbox.batch()
-                outbox = Outbox()
+        for piece in pieces(part):
+            for group in groups:
+                outbox.put(group, content, piece)
+                if outbox.is_full:
+                    yield outbox.batch()
+                    outbox = Outbox()
     yield outbox.batch()
+
+
+def pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows, cut so that each piece makes a blob of a good size."""
+    count = -(-rows.nbytes // _BLOB)
+    step = -(-rows.num_rows // max(1, count))
+    for first in range(0, rows.num_rows, max(1, step)):
+        yield rows.slice(first, step)
 
 
 def write_blob(sink: pa.BufferOutputStream, rows: pa.Table) -> None:

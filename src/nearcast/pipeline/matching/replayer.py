@@ -15,12 +15,11 @@ from nearcast.errors import HistoryNeeded, UnknownName
 from nearcast.matching.open_cases import asks_direction
 from nearcast.matching.replay import ReplayMatcher
 from nearcast.matching.replaying import Moves
-from nearcast.model.area import Area, Circle
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import TimeFrame
-from nearcast.mqtt.areas import area_in
+from nearcast.model.value_text import attributes_in
 from nearcast.pipeline.matching.changes import ACCEPTING, CONTEXT, ENDED, REPORT, SUBSCRIPTION
-from nearcast.pipeline.matching.happened import Happened, values_in
+from nearcast.pipeline.matching.happened import Happened
+from nearcast.pipeline.rows import subscription_of
 
 if TYPE_CHECKING:
     from nearcast.matching.grid import Floats, Int32s, Int64s
@@ -44,14 +43,15 @@ class HeldDetail(msgspec.Struct, frozen=True):
     def held(self) -> Subscription | None:
         if self.topic_filter is None:
             return None
-        area: Area | None = None if self.radius is None else Circle(self.radius)
-        return Subscription(
+        return subscription_of(
             self.topic_filter,
             self.condition,
-            area if self.area is None else area_in(self.area),
-            TimeFrame(self.frame_since, self.frame_until),
+            self.area,
+            self.radius,
+            self.frame_since,
+            self.frame_until,
             self.subscription,
-            no_local=self.no_local is True,
+            self.no_local,
         )
 
 
@@ -195,7 +195,7 @@ class Replayer:
 
     def _context(self, client: str, detail: ContextDetail) -> None:
         if detail.attributes is not None:
-            self._matcher.register_context(client, detail.name, values_in(detail.attributes))
+            self._matcher.register_context(client, detail.name, attributes_in(detail.attributes))
             return
         with suppress(UnknownName):
             self._matcher.deregister_context(client, detail.name)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from nearcast.errors import InvalidSettings
 from nearcast.journal.rows import ROWS
+from nearcast.pipeline.limits import MOST_ROWS
 
 READABLE: Final = tuple(table for table, _ in ROWS.values())
 WRITABLE: Final = ("notifications", "plans")
@@ -46,8 +47,8 @@ class SourceOptions:
     end: int | None
     """Offsets from there on are not read; none: all there are."""
 
-    most_offsets: int | None
-    """Of one micro-batch; none: all there are."""
+    most_offsets: int
+    """Of one micro-batch."""
 
     offsets_per_partition: int
     query: str
@@ -85,7 +86,7 @@ def _checked(options: Mapping[str, str], tables: tuple[str, ...], done: str) -> 
         broker,
         _start(given.get("startingoffset", "earliest")),
         _number(given, "endingoffset", least=0),
-        min((limit for limit in limits if limit is not None), default=None),
+        min((limit for limit in limits if limit is not None), default=MOST_ROWS),
         _number(given, "offsetsperpartition") or OFFSETS_PER_PARTITION,
         given.get("query", ""),
     )

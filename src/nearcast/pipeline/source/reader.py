@@ -21,13 +21,13 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
 
 from nearcast.model.time import instant
+from nearcast.pipeline.limits import Offsets, limited
 from nearcast.pipeline.source.lake import TimeBounds
 from nearcast.pipeline.source.options import SourceOptions
 from nearcast.pipeline.source.stretch import Extent, JournalTable
@@ -97,32 +97,31 @@ class BatchReader(_Reading, DataSourceReader):
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """From offset to offset; the same offsets give the same rows again, wherever they are by then.
 
-    Each offset holds at most one row: a limit of rows is one of offsets.
+    Each offset holds at most one row of any table: a limit of rows is one of offsets, and tables that are read with the same
+    one stay in step.
     """
 
     _end: int | None = None
     """Of a query that takes what is available now."""
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> Offsets:
         return {_OFFSET: self._first(self._extent())}
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         last = self._end if self._end is not None else self._extent().last
-        if isinstance(limit, ReadMaxRows):
-            last = min(last, start[_OFFSET] + limit.max_rows)
-        return {_OFFSET: max(last, start[_OFFSET])}
+        end = {_OFFSET: max(last, start[_OFFSET])}
+        return limited(start, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end
 
-    def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.most_offsets
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+    def getDefaultReadLimit(self) -> ReadMaxRows:
+        return ReadMaxRows(self._options.most_offsets)
 
-    def reportLatestOffset(self) -> dict[str, int]:
+    def reportLatestOffset(self) -> Offsets:
         return {_OFFSET: self._extent().last}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._end = self._extent().last
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Piece]:
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[Piece]:
         return self._pieces(start[_OFFSET], end[_OFFSET])
 
 

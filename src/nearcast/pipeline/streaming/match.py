@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nearcast.errors import InvalidSettings
 from nearcast.model.time import MICROSECONDS
 from nearcast.pipeline.matching.changes import (
     COLUMNS,
@@ -46,6 +47,10 @@ def match_stream(
     from nearcast.pipeline.streaming.packing import Packing, unpacked
 
     chosen = settings or StreamSettings()
+    if chosen.by_clock and clock is None:
+        raise InvalidSettings(
+            "by_clock asks for a clock, and there is none; hand over a stream that says how late it is"
+        )
     events = with_needed(events, subscriptions)
     rows = stream_rows(events, reports, subscriptions, contexts, clients, clock=clock, parts=chosen.parts)
     client, event = type_of(rows, "client"), type_of(rows, "event")
@@ -56,6 +61,7 @@ def match_stream(
         forget_after=None if chosen.forget_after is None else round(chosen.forget_after * MICROSECONDS),
         client=_arrow_type(client),
         event=_arrow_type(event),
+        by_clock=chosen.by_clock,
     )
     answers = f"event {_answered(event)}, time timestamp, receivers array<{_answered(client)}>, late boolean"
     packed = rows.mapInArrow(Packing(part_keys(events.sparkSession, chosen.parts)), "part int, rows binary")

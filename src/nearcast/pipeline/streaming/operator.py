@@ -12,7 +12,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from nearcast.pipeline.matching.changes import EVENT
 from nearcast.pipeline.streaming.packing import blob_of, table_in
-from nearcast.pipeline.streaming.state import PartState, keep, stored
+from nearcast.pipeline.streaming.state import NEVER, PartState, keep, stored
 from nearcast.pipeline.streaming.store import Store
 
 if TYPE_CHECKING:
@@ -26,7 +26,15 @@ class StreamMatching(StatefulProcessor):
     """The rows of a batch for one part, and its state."""
 
     def __init__(
-        self, *, rich: bool, parts: int, delay: int, forget_after: int | None, client: str, event: str
+        self,
+        *,
+        rich: bool,
+        parts: int,
+        delay: int,
+        forget_after: int | None,
+        client: str,
+        event: str,
+        by_clock: bool = False,
     ) -> None:
         """``rich``: ``detail`` of events is JSON, not just a topic; ``client``, ``event``: Arrow types of their ids."""
         self._rich: Final = rich
@@ -35,6 +43,7 @@ class StreamMatching(StatefulProcessor):
         self._forget_after: Final = forget_after
         self._client: Final = client
         self._event: Final = event
+        self._by_clock: Final = by_clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._store = Store(handle)
@@ -42,9 +51,11 @@ class StreamMatching(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803, ARG002 - Spark's names
         schema = self._schema()
         part = stored(self._store, schema, self._parts)
-        come = [table_in(blob, schema) for frame in rows for blob in frame["rows"]]
-        yield from self._answers(part, pa.concat_tables([part.waiting, *come]))
-        part.save(self._store, self._forget_after)
+        come = [table_in(blob, schema) for frame in rows for blob in frame["rows"] if blob]
+        if come:
+            yield from self._answers(part, pa.concat_tables([part.waiting, *come]))
+        if come or part.is_new:
+            part.save(self._store, self._forget_after)
         keep(part)
 
     def close(self) -> None:
@@ -53,7 +64,8 @@ class StreamMatching(StatefulProcessor):
     def _answers(self, part: PartState, rows: pa.Table) -> Iterator[pd.DataFrame]:
         time, kind = rows.column("time").to_numpy(), rows.column("kind").to_numpy()
         before = part.watermark
-        part.watermark = max(before, int(time.max()) - self._delay)
+        said = time[kind == CLOCK] if self._by_clock else time
+        part.watermark = max(before, int(said.max(initial=NEVER)) - self._delay)
         # Not what happens at the watermark itself: a change at the instant of an event counts for it, and may be still to come.
         due = time < part.watermark
         part.waiting = rows.filter(pa.array(~due & (kind != CLOCK)))

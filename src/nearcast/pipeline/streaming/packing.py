@@ -6,7 +6,7 @@ one row, whatever is in it (``matching.packing`` has the same for other reasons)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,19 +20,27 @@ DEAL = "deal"
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Of each batch of rows a blob for each part, under its key."""
+    """Of each batch of rows a blob for each part that has some of them, under its key.
+
+    First comes an empty one for every part: so all have a state as soon as there are rows, whatever these are for, and a stream that
+    goes on with more parts than it had meets the first of them, which knows that.
+    """
 
     keys: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _packed(self.keys, [b""] * len(self.keys))
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             deal, rest = rows.column(DEAL), rows.drop_columns([DEAL])
             for number, key in enumerate(self.keys):
                 mine = rest.filter(pc.or_(pc.is_null(deal), pc.fill_null(pc.equal(deal, number), fill_value=False)))
                 if mine.num_rows:
-                    columns = [pa.array([key], pa.int32()), pa.array([blob_of(mine)], pa.binary())]
-                    yield pa.RecordBatch.from_arrays(columns, names=["part", "rows"])
+                    yield _packed([key], [blob_of(mine)])
+
+
+def _packed(keys: Sequence[int], blobs: Sequence[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(keys, pa.int32()), pa.array(blobs, pa.binary())], ["part", "rows"])
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

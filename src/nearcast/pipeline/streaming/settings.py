@@ -16,9 +16,15 @@ class StreamSettings:
     instant less this.  An event is answered as soon as the watermark has passed it.  Streams of a live broker are read one after the
     other, so that some are ahead of others by some hundredths of a second."""
 
-    parts: int = 2
-    """The state is kept so many times, and each event goes to one of them: as many as there are cores for the match.  Dealing
-    events out, rather than cutting the map, leaves no hot cells, and nobody has to notice that a client left a block."""
+    parts: int = 1
+    """The state is kept so many times, and each event goes to one of them.  Dealing events out, rather than cutting the map,
+    leaves no hot cells, and nobody has to notice that a client left a block; but every part takes in all reports, and is another
+    task with a state of its own, which costs more than the match of some ten thousand events.  So more than one only pays where the
+    match itself takes most of a batch and there are cores to spare: events with very many receivers, or costly conditions."""
+
+    by_clock: bool = False
+    """The watermark follows the ``clock`` alone, and not the newest row: for streams that are not in step, such as the topics of
+    Kafka, of which each has a backlog of its own."""
 
     forget_after: float | None = None
     """A client of whom nothing was heard for so long is forgotten, with all that it holds; ``None``: never.  Not at once:

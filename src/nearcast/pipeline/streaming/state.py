@@ -19,7 +19,7 @@ from nearcast.errors import InvalidSettings
 from nearcast.pipeline.matching.changes import REPORT
 from nearcast.pipeline.matching.replayer import Found
 from nearcast.pipeline.streaming.known import LastingReplayer, compacted
-from nearcast.pipeline.streaming.store import Head, Store
+from nearcast.pipeline.streaming.store import LAYOUT, Head, Store
 
 if TYPE_CHECKING:
     from nearcast.matching.grid import Int32s
@@ -70,11 +70,16 @@ class PartState:
     def __post_init__(self) -> None:
         self.waiting = self.base = self.schema.empty_table()
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of it is stored yet."""
+        return not self._version
+
     def bring_up_to(self, head: Head, store: Store) -> None:
         """As it is stored: read what others have added, or all if this one is new."""
         if self._version == head.version:
             return
-        new = not self._version
+        new = self.is_new
         if new:
             self.base = store.table(BASE, self.schema)
         added = [store.table(_since(number), self.schema) for number in range(len(self.names), len(head.since))]
@@ -104,7 +109,7 @@ class PartState:
             store.put(WAITING, self.waiting)
             self._waiting_is_stored = self.waiting.num_rows > 0
         self._version = _new_name()
-        head = Head(self.lineage, self._version, self.base_name, self.names, self.watermark, self.parts)
+        head = Head(self.lineage, self._version, self.base_name, self.names, self.watermark, self.parts, LAYOUT)
         store.put_head(head)
 
     def walk(self, changes: pa.Table, events: pa.Table, before: int, *, rich: bool) -> Iterator[Found]:

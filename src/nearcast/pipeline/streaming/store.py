@@ -8,12 +8,16 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from nearcast.errors import InvalidSettings
 from nearcast.pipeline.streaming.packing import blob_of, table_in
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
 
 HEAD: Final = "head"
+LAYOUT: Final = 1
+"""Of all that is stored.  Whoever changes what the blobs mean adds one, and leaves head, map and the key of the first part where
+they are: whoever looks elsewhere finds no state at all (but see ``layout``)."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -30,6 +34,15 @@ class Head(msgspec.Struct, frozen=True):
     watermark: int
     parts: int
     """Into so many is the stream dealt: were it another number, events would be answered by states that lack a past."""
+    layout: int = 0
+    """Heads from before there were such numbers say nothing."""
+
+
+def other_layout(where: str, layout: str) -> InvalidSettings:
+    return InvalidSettings(
+        f"{where} was written by another version of nearcast (layout {layout} of the state, not {LAYOUT}); "
+        "go on with that version, or begin with another checkpoint"
+    )
 
 
 class Store:
@@ -42,7 +55,12 @@ class Store:
 
     def head(self) -> Head | None:
         found = self._blobs.getValue((HEAD,))
-        return None if found is None else msgspec.msgpack.decode(bytes(found[0]), type=Head)
+        if found is None:
+            return None
+        head = msgspec.msgpack.decode(bytes(found[0]), type=Head)
+        if head.layout != LAYOUT:
+            raise other_layout("the checkpoint of this stream", str(head.layout))
+        return head
 
     def put_head(self, head: Head) -> None:
         self._blobs.updateValue((HEAD,), (msgspec.msgpack.encode(head),))

@@ -14,25 +14,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from random import Random
 from typing import Final
 
-from nearcast.model.time import Instant
 from nearcast.runtime.links import QUEUE_FULL, RECEIVED, SENT, UNKNOWN_RECEIVER
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Sending
-from nearcast.runtime.simulation.cellular_outages import Coverage, coverage_of
-from nearcast.runtime.simulation.cellular_profile import BYPASS, BearerProfile, CellularProfile
+from nearcast.runtime.simulation.cellular_bearer import CELL_OVERLOADED, NO_COVERAGE, Bearer, cell_queue
+from nearcast.runtime.simulation.cellular_downlinks import Downlinks, SteppedDownlinks
+from nearcast.runtime.simulation.cellular_foresight import ForeseenDownlinks, stride_of
+from nearcast.runtime.simulation.cellular_outages import coverage_of
+from nearcast.runtime.simulation.cellular_profile import BYPASS, CellularProfile
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.network import Network, Parcel, SimulatedLink, why_unheard
 
-# Why a parcel never arrived, beside the reasons that all networks share.
-CELL_OVERLOADED: Final = "cell overloaded"
-NO_COVERAGE: Final = "no coverage"
-TRANSMISSION_LOST: Final = "transmission lost"
-
-DRAWN_AHEAD: Final = 32
-"""Latencies that a bearer draws at a time."""
+CORE: Final = -1
+"""The downlink of infrastructure: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,134 +48,34 @@ class CellularStatistics:
     in_flight: int
 
 
-class TransmitQueue:
-    """A queue before a channel of constant bandwidth, first come, first served, without any events.
-
-    Its state is one instant, until which the channel is busy; the backlog follows from it.  Nanoseconds: a byte of a fast
-    channel takes less than a microsecond.
-    """
-
-    __slots__ = ("_limit", "_nanoseconds_per_byte", "busy_until")
-
-    def __init__(self, bandwidth: float | None, limit: int) -> None:
-        self._nanoseconds_per_byte: Final = 8e9 / bandwidth if bandwidth else 0.0
-        self._limit: Final = limit * self._nanoseconds_per_byte
-        self.busy_until = 0
-
-    def duration(self, size: int) -> int:
-        """How long the transmission takes."""
-        return int(size * self._nanoseconds_per_byte)
-
-    def admit(self, now: int, size: int) -> int:
-        """When the transmission will be over; -1 if the queue is full."""
-        stay = int(size * self._nanoseconds_per_byte)
-        if self.busy_until > now:
-            stay += self.busy_until - now
-        if stay > self._limit:
-            return -1
-        self.busy_until = departure = now + stay
-        return departure
-
-
-class Bearer:
-    """One client's way through the air in one direction."""
-
-    __slots__ = (
-        "_ahead",
-        "_latencies",
-        "_latency",
-        "_latest",
-        "_ordered",
-        "_random",
-        "coverage",
-        "hazardous",
-        "loss",
-        "queue",
-    )
-
-    def __init__(self, profile: BearerProfile, coverage: Coverage | None, random: Random, *, ordered: bool) -> None:
-        self.queue: Final = TransmitQueue(profile.bandwidth, profile.queue_bytes)
-        self.coverage: Final = coverage
-        self.loss: Final = profile.loss
-        self.hazardous: Final = coverage is not None or profile.loss > 0
-        self._latency: Final = profile.latency
-        self._random: Final = random
-        # What becomes of a transmission is drawn from the same stream, in turns with latencies.
-        self._ahead: Final = 1 if self.hazardous else DRAWN_AHEAD
-        self._latencies: list[int] = []
-        """Microseconds; the next one last."""
-
-        self._ordered: Final = ordered
-        self._latest = 0
-
-    def arrival(self, start: Instant) -> Instant:
-        """When what sets out at ``start`` is at the other end, by a latency of its own."""
-        if not self._latencies:
-            drawn = self._latency.samples(self._random, self._ahead)
-            self._latencies = [int(seconds * 1e6) for seconds in reversed(drawn)]
-        arrival = start + self._latencies.pop()
-        if self._ordered:
-            arrival = self._latest = max(arrival, self._latest)
-        return arrival
-
-    def fate(self, size: int, departure: int) -> str | None:
-        """Why the transmission that ends at ``departure`` fails; None: it does not."""
-        if self.coverage is not None and self.coverage.lacks(departure - self.queue.duration(size), departure):
-            return NO_COVERAGE
-        return TRANSMISSION_LOST if self._random.random() < self.loss else None
-
-
 class _Station:
-    """A host as the network sees it; infrastructure has no bearers.
+    """A host as the network sees it; infrastructure has no bearers."""
 
-    What is on its way down is a callback of the station that it is for: nobody has to look for it, and what a broker sends to
-    many is one parcel.
-    """
+    __slots__ = ("_network", "_simulation", "address", "downlink", "link", "up")
 
-    __slots__ = ("_at", "_network", "_simulation", "address", "down", "link", "up")
-
-    def __init__(self, network: CellularNetwork, link: SimulatedLink, up: Bearer | None, down: Bearer | None) -> None:
+    def __init__(self, network: CellularNetwork, link: SimulatedLink, up: Bearer | None) -> None:
         self._network: Final = network
         self._simulation: Final = network.simulation
-        self._at: Final = network.simulation.at
         self.link: Final = link
         self.address: Final = link.address
         self.up: Final = up
-        self.down: Final = down
+        self.downlink = CORE
+        """The number that it has there."""
 
     def descend(self, parcel: Parcel) -> None:
         """From the core to this host."""
-        now = self._simulation.time
-        if self.down is not None:
-            self._at(self.down.arrival(now), self.enter, parcel)
-        elif now > parcel.sent:
+        if self.downlink != CORE:
+            self._network.downlinks.send([self.downlink], parcel)
+        elif self._simulation.time > parcel.sent:
             self.arrive(parcel)
         else:
             # From broker to broker, or over a network without any delay: never from inside the call that sent it.
-            self._at(now, self.arrive, parcel)
-
-    def enter(self, parcel: Parcel) -> None:
-        """At its base station: through the shared queue, if there is one, and its own, in the order of arrival here."""
-        downlink, cell = self.down, self._network.cell_down
-        assert downlink is not None
-        entry = self._simulation.time * 1_000
-        if cell is not None:
-            entry = cell.admit(entry, parcel.size)
-            if entry < 0:
-                self._fail((parcel, CELL_OVERLOADED))
-                return
-        departure = downlink.queue.admit(entry, parcel.size)
-        if departure < 0:
-            self._fail((parcel, QUEUE_FULL))
-        elif downlink.hazardous and (reason := downlink.fate(parcel.size, departure)) is not None:
-            self._at(-(-departure // 1_000), self._fail, (parcel, reason))
-        else:
-            self._at(-(-departure // 1_000), self.arrive, parcel)
+            self._simulation.at(self._simulation.time, self.arrive, parcel)
 
     def arrive(self, parcel: Parcel) -> None:
-        network, link = self._network, self.link
-        if not network.hand_over(parcel, link):
-            network.give_up(parcel, why_unheard(link), self.address)
+        network = self._network
+        if not network.hand_over(parcel, self.link):
+            network.give_up(parcel, why_unheard(self.link), self.address)
             return
         # As ``note``, for what happens most often.
         network.messages(
@@ -194,7 +90,8 @@ class _Station:
             1,
         )
 
-    def _fail(self, failure: tuple[Parcel, str]) -> None:
+    def fail(self, failure: tuple[Parcel, str]) -> None:
+        """It was lost on its way down."""
         parcel, reason = failure
         self._network.fail(parcel, reason, self.address, self.address)
 
@@ -213,22 +110,27 @@ class CellularNetwork(Network):
     ) -> None:
         super().__init__(simulation, interface, local=False, overhead=profile.overhead, check_wire=check_wire)
         self.profile: Final = profile
+        self.downlinks: Final[Downlinks] = (
+            ForeseenDownlinks(simulation, profile) if stride_of(profile) else SteppedDownlinks(simulation, profile)
+        )
         self._at: Final = simulation.at
         self._infrastructure: Final = frozenset(infrastructure)
         self._stations: Final[dict[Address | None, _Station]] = {}
-        self._cell_up: Final = _cell(profile.uplink)
-        self.cell_down: Final = _cell(profile.downlink)
-        """The queue that all clients share on their way down, if they do."""
-
+        self._cell_up: Final = cell_queue(profile.uplink)
         self._lost: Final[Counter[str]] = Counter()
         self._refused: Final[Counter[str]] = Counter()
 
     def attach(self, host: str, node: int) -> SimulatedLink:
         link = super().attach(host, node)
-        up = down = None
-        if host not in self._infrastructure:
-            up, down = self._bearers(host)
-        self._stations[host] = _Station(self, link, up, down)
+        if host in self._infrastructure:
+            self._stations[host] = _Station(self, link, None)
+            return link
+        # Streams by direction: what a client receives does not change the latency of what it sends.
+        stream, profile = self.simulation.random.stream, self.profile
+        coverage = coverage_of(host, profile, self.simulation.start * 1_000, stream(self.interface, host, "coverage"))
+        up = Bearer(profile.uplink, coverage, stream(self.interface, host, "up"), ordered=profile.ordered)
+        station = self._stations[host] = _Station(self, link, up)
+        station.downlink = self.downlinks.add(station, coverage, stream(self.interface, host, "down"))
         return link
 
     def transmit(self, parcel: Parcel) -> Sending:
@@ -247,18 +149,17 @@ class CellularNetwork(Network):
         if self._stations[link.address].up is not None or not link.up:
             super().post_all(link, to, port, message)
             return
-        stations, at, taken = self._stations, self._at, 0
+        stations, receivers = self._stations, list[int]()
         parcel = self.parcel(link, None, port, message)
-        now = parcel.sent
         for address in to:
             receiver = stations.get(address)
-            if receiver is None or receiver.down is None:
+            if receiver is None or receiver.downlink == CORE:
                 self.post(link, address, port, message)
             else:
-                taken += 1
-                at(receiver.down.arrival(now), receiver.enter, parcel)
-        if taken:
-            link.count(SENT, parcel.kind, parcel.size, taken)
+                receivers.append(receiver.downlink)
+        if receivers:
+            link.count(SENT, parcel.kind, parcel.size, len(receivers))
+            self.downlinks.send(receivers, parcel)
 
     def lose(self, parcel: Parcel, reason: str) -> None:
         """Refuse it: only what nobody took is lost this way here."""
@@ -285,14 +186,6 @@ class CellularNetwork(Network):
             refused=dict(self._refused),
             in_flight=sent - received - self._lost.total(),
         )
-
-    def _bearers(self, host: str) -> tuple[Bearer, Bearer]:
-        # Streams by direction: what a client receives does not change the latency of what it sends.
-        stream, profile = self.simulation.random.stream, self.profile
-        coverage = coverage_of(host, profile, self.simulation.start * 1_000, stream(self.interface, host, "coverage"))
-        up = Bearer(profile.uplink, coverage, stream(self.interface, host, "up"), ordered=profile.ordered)
-        down = Bearer(profile.downlink, coverage, stream(self.interface, host, "down"), ordered=profile.ordered)
-        return up, down
 
     def _refuse(self, parcel: Parcel, reason: str) -> Sending:
         self.lose(parcel, reason)
@@ -344,9 +237,3 @@ class CellularNetwork(Network):
     def give_up(self, parcel: Parcel, reason: str, receiver: Address | None) -> None:
         self._lost[reason] += 1
         self.note(parcel, reason, 0, receiver)
-
-
-def _cell(profile: BearerProfile) -> TransmitQueue | None:
-    if profile.cell_bandwidth is None:
-        return None
-    return TransmitQueue(profile.cell_bandwidth, profile.cell_queue_bytes)

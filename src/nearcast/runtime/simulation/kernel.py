@@ -8,7 +8,8 @@ an *engine*: the kernel lets it run up to the next callback, and no further.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from bisect import insort
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -23,8 +24,8 @@ NEVER: Final = 2**62
 SLOT_BITS: Final = 11
 """A slot of the queue is 2**11 µs long: about two milliseconds."""
 
-Entry = tuple[Instant, int, Callable[[Any], None], Any]
-"""When, which in the order of scheduling, what to call, and with what."""
+Entry = tuple[Instant, Instant, int, Callable[[Any], None], Any]
+"""When; when it was scheduled, and which in that order; what to call, and with what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,16 @@ class Simulation(Clock):
         # One heap of everything that waits would take a quarter more time with 300 clients, half as much again with 10,000.
         # So only what is due before the horizon is kept in order; the rest lies unsorted in slots until their turn comes.
         self._near: list[Entry] = []
+        self._done = 0
+        """So many of these have been called."""
+
         self._horizon: Instant = start
         self._far: Final[dict[int, list[Entry]]] = {}
         self._slots: Final[list[int]] = []
         """The keys of ``_far``, a heap."""
 
         self._scheduled = 0
+        self._elsewhere: Final[list[Callable[[], int]]] = []
         self._engines: list[Engine] = []
         self._watchers: list[_Watcher] = []
 
@@ -88,9 +93,9 @@ class Simulation(Clock):
         if time < self.time:
             time = self.time
         self._scheduled += 1
-        entry = (time, self._scheduled, callback, argument)
+        entry = (time, self.time, self._scheduled, callback, argument)
         if time < self._horizon:
-            heappush(self._near, entry)
+            insort(self._near, entry, self._done)
             return
         slot = time >> SLOT_BITS
         try:
@@ -98,6 +103,34 @@ class Simulation(Clock):
         except KeyError:
             self._far[slot] = [entry]
             heappush(self._slots, slot)
+
+    def reserve(self, count: int) -> int:
+        """The first of so many numbers in the order of scheduling: for what will be ``foreseen``."""
+        if self.observers.watching:
+            self.observers.refuse("schedule something")
+        first = self._scheduled + 1
+        self._scheduled += count
+        return first
+
+    def foreseen(self, entries: Iterable[Entry]) -> None:
+        """Take what is certain already, as if each of it were scheduled only at the instant that it names, which may lie ahead.
+
+        For who works out many things at a time: they come in the order in which they would have come one by one.
+        """
+        for entry in entries:
+            if entry[0] < self._horizon:
+                insort(self._near, entry, self._done)
+                continue
+            slot = entry[0] >> SLOT_BITS
+            try:
+                self._far[slot].append(entry)
+            except KeyError:
+                self._far[slot] = [entry]
+                heappush(self._slots, slot)
+
+    def count_as_waiting(self, count: Callable[[], int]) -> None:
+        """Ask also this for how much waits: it has callbacks that stand for several things, which are not foreseen yet."""
+        self._elsewhere.append(count)
 
     def add_engine(self, engine: Engine) -> None:
         self._engines.append(engine)
@@ -146,7 +179,9 @@ class Simulation(Clock):
             self.observers.watching = False
 
     def statistics(self) -> SimulationStatistics:
-        waiting = len(self._near) + sum(map(len, self._far.values()))
+        waiting = (
+            len(self._near) - self._done + sum(map(len, self._far.values())) + sum(count() for count in self._elsewhere)
+        )
         return SimulationStatistics(self.time, self._scheduled - waiting, waiting)
 
     def _run(self, until: Instant) -> None:
@@ -154,8 +189,9 @@ class Simulation(Clock):
             self._run_engines(until)
         while self._due(until) < until:
             near = self._near
-            while near and near[0][0] < until:
-                self.time, _, callback, argument = heappop(near)
+            while self._done < len(near) and near[self._done][0] < until:
+                self.time, _, _, callback, argument = near[self._done]
+                self._done += 1
                 callback(argument)
         self.time = until
 
@@ -166,18 +202,19 @@ class Simulation(Clock):
             if engine.next < due:
                 engine.step(due if len(engines) == 1 else self._limit_of(engine, due))
             elif due < until:
-                self.time, _, callback, argument = heappop(self._near)
+                self.time, _, _, callback, argument = self._near[self._done]
+                self._done += 1
                 callback(argument)
             else:
                 return
 
     def _due(self, until: Instant) -> Instant:
         """When the next callback is due, or ``until`` if not before."""
-        if not self._near and self._slots and self._slots[0] << SLOT_BITS < until:
+        if self._done == len(self._near) and self._slots and self._slots[0] << SLOT_BITS < until:
             slot = heappop(self._slots)
-            self._near, self._horizon = self._far.pop(slot), (slot + 1) << SLOT_BITS
-            self._near.sort()  # what is sorted is a heap
-        return min(self._near[0][0], until) if self._near else until
+            self._near, self._done, self._horizon = self._far.pop(slot), 0, (slot + 1) << SLOT_BITS
+            self._near.sort()
+        return min(self._near[self._done][0], until) if self._done < len(self._near) else until
 
     def _limit_of(self, engine: Engine, limit: Instant) -> Instant:
         """Not past the next event of another engine, either; at one instant, in the order in which they were added."""

@@ -47,7 +47,7 @@ __all__ = [
 class Parcel:
     """A message on its way."""
 
-    __slots__ = ("kind", "message", "port", "receiver", "sender", "sent", "size")
+    __slots__ = ("door", "kind", "message", "receiver", "sender", "sent", "size")
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Parcel:
         self.receiver = receiver
         """None: whoever hears it, or several."""
 
-        self.port = port
+        self.door = port, type(message)
         self.message = message
         self.kind = kind
         self.size = size
@@ -176,20 +176,22 @@ class Network(ABC):
 
     def hand_over(self, parcel: Parcel, receiver: SimulatedLink) -> bool:
         """Give it to whoever listens; false if nobody could.  The row of the message is for whoever knows its whole fate."""
-        endpoint = receiver.open_ports.get(parcel.port)  # none while it is down
-        if endpoint is None or type(parcel.message) not in endpoint.kinds:
+        listener = receiver.listeners.get(parcel.door) or receiver.listener(parcel.door, parcel.kind)
+        if listener is None:
             reason = why_unheard(receiver)
             self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
             return False
-        try:
-            book = receiver.received[parcel.kind]
-            book[0] += 1
-            book[1] += parcel.size
-        except KeyError:
-            receiver.count(RECEIVED, parcel.kind, parcel.size)
-        message = endpoint.codec.decoded(encoded(parcel.message)) if self._check_wire else parcel.message
-        endpoint.receive(parcel.sender.address, message)
+        receive, entry = listener
+        entry[0] += 1
+        entry[1] += parcel.size
+        receive(parcel.sender.address, self._rewritten(parcel, receiver) if self._check_wire else parcel.message)
         return True
+
+    def _rewritten(self, parcel: Parcel, receiver: SimulatedLink) -> Message:
+        """The message as it comes out of its bytes."""
+        port, _ = parcel.door
+        message: Message = receiver.open_ports[port].codec.decoded(encoded(parcel.message))
+        return message
 
     def note(self, parcel: Parcel, outcome: str, received: int, receiver: Address | None = None) -> None:
         """The row of a message whose fate is known: what became of it, and how many got it.

@@ -2,13 +2,13 @@
 
 import hashlib
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.child import run_python
 from tests.runtime.simulation.radio.stations import MILLISECOND, SECOND, check_conservation, placed
 
 from nearcast.runtime.simulation.motion import Leg, Legs
@@ -121,11 +121,5 @@ def fingerprint() -> str:
 def test_another_process_tells_the_same_story() -> None:
     program = "from tests.runtime.simulation.radio.test_determinism import fingerprint; print(fingerprint())"
     other_seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    told = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONHASHSEED": other_seed, "PYTHONPATH": os.pathsep.join(["", *sys.path])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == fingerprint()
+    told = run_python("-c", program, hash_seed=other_seed, PYTHONPATH=os.pathsep.join(["", *sys.path]))
+    assert told.strip() == fingerprint()

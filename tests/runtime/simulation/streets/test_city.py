@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from functools import cache
 from itertools import pairwise
 from typing import get_args
 
 import pytest
+from tests.child import run_python
 
 from nearcast.errors import InvalidInput
 from nearcast.model.geometry import Point
@@ -50,17 +48,7 @@ def metres_by_direction(graph: StreetGraph) -> list[float]:
 
 
 def test_a_city_is_the_same_in_every_process_and_with_every_hash_seed() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", FINGERPRINT],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout
-        for hash_seed in ("0", "4242")
-    ]
+    outputs = [run_python("-c", FINGERPRINT, hash_seed=hash_seed) for hash_seed in ("0", "4242")]
     assert outputs[0] == outputs[1]
     assert len(set(outputs[0].split())) == len(KINDS)
 

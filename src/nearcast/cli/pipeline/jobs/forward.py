@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from nearcast.cli.pipeline.job import Document, Run, job
-from nearcast.cli.pipeline.journal import BrokerOption, OnceOption, SecondsOption, follow, journal_tables, to_topics
+from nearcast.cli.pipeline.journal import (
+    BatchRowsOption,
+    BrokerOption,
+    OnceOption,
+    SecondsOption,
+    follow,
+    journal_tables,
+    to_topics,
+)
+from nearcast.pipeline.limits import MOST_ROWS
 
 
 @job
@@ -18,6 +27,7 @@ def forward(
     ] = None,
     once: OnceOption = False,
     seconds: SecondsOption = None,
+    batch_rows: BatchRowsOption = MOST_ROWS,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Remember there how far it came (default: WAREHOUSE/forwarded).")
     ] = None,
@@ -26,6 +36,6 @@ def forward(
     from nearcast.pipeline.source.options import READABLE
 
     run.settings.kafka.client()  # complains if there is none
-    tables = journal_tables(run, broker, *(table or READABLE), once=once)
+    tables, _ = journal_tables(run, broker, *(table or READABLE), once=once, batch_rows=batch_rows)
     follow(to_topics(run, tables), out or run.warehouse / "forwarded", once=once, seconds=seconds)
     return {"broker": broker, "topics": [f"{run.settings.kafka.prefix}{name}" for name in tables]}

@@ -1,0 +1,35 @@
+"""Who is asking."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from litestar import Request
+
+from nearcast.broker.access import Access, Peer, Principal
+from nearcast.errors import NotAuthenticated
+
+CLIENT: str = "http"
+
+
+async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Principal:
+    """By HTTP Basic; without, as the rules for anonymous clients say."""
+    user, password = _credentials(request.headers.get("authorization"))
+    address = request.client.host if request.client else ""
+    peer = Peer(address, request.client.port if request.client else 0, request.url.scheme == "https")
+    return await access.authenticate(CLIENT, user, password, peer)
+
+
+def _credentials(header: str | None) -> tuple[str | None, bytes | None]:
+    if header is None:
+        return None, None
+    scheme, _, token = header.partition(" ")
+    try:
+        if scheme.lower() != "basic":
+            raise NotAuthenticated("only HTTP Basic is understood")
+        user, _, password = base64.b64decode(token, validate=True).partition(b":")
+        return user.decode(), password
+    except (binascii.Error, UnicodeDecodeError):
+        raise NotAuthenticated("the Authorization header cannot be read") from None

@@ -1,0 +1,59 @@
+"""Errors as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+
+from nearcast.errors import (
+    Denied,
+    InvalidInput,
+    JournalFailed,
+    NearcastError,
+    NotAuthenticated,
+    OffsetTrimmed,
+    QuotaExceeded,
+    TransitionFailed,
+    UnknownName,
+)
+
+
+def status_of(error: NearcastError) -> int:
+    match error:
+        case NotAuthenticated():
+            return 401
+        case Denied():
+            return 403
+        case UnknownName():
+            return 404
+        case QuotaExceeded():
+            return 429
+        case InvalidInput():
+            return 400
+        case OffsetTrimmed():
+            return 410
+        case TransitionFailed():
+            return 409
+        case JournalFailed():
+            return 503
+        case _:
+            return 500
+
+
+def told(_request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
+    status = status_of(error)
+    headers = {"WWW-Authenticate": 'Basic realm="nearcast"'} if status == 401 else {}
+    problem = {"type": "about:blank", "title": type(error).__name__, "status": status, "detail": str(error)}
+    return Response(problem, status_code=status, media_type="application/problem+json", headers=headers)
+
+
+def told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+    problem = {
+        "type": "about:blank",
+        "title": type(error).__name__,
+        "status": error.status_code,
+        "detail": error.detail,
+    }
+    return Response(problem, status_code=error.status_code, media_type="application/problem+json")

@@ -1,0 +1,367 @@
+"""The way of a publish: checks, receivers, journal, delivery, acknowledgement.
+
+Quality 0 goes out at once.  Qualities 1 and 2 are on disk, with their receivers, before anybody hears of them: what was
+acknowledged survives, and what was not can be published again without being doubled.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from mqtt5 import PubAckReasonCode, PublishPacket
+
+from nearcast.broker.presence import Presence
+from nearcast.broker.publishing.entries import Owed, entry_of, plain_event
+from nearcast.broker.publishing.message import Message, Properties
+from nearcast.broker.publishing.retained import Retained
+from nearcast.broker.publishing.router import Route, Router, Target
+from nearcast.broker.sessions.session import Rights, Session
+from nearcast.errors import Denied, JournalFailed, NearcastError
+from nearcast.journal import EventEntry, Journal, Put, Then
+from nearcast.model.event import Event
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import to_text as instant_text
+from nearcast.model.topic import topic_matches
+from nearcast.mqtt import names
+from nearcast.mqtt.publication import Publication, delivery_properties, is_plain, publication
+from nearcast.mqtt.stream import V5
+
+Acknowledge = Callable[[PubAckReasonCode, str | None], None]
+
+
+RECENT: Final = 200_000
+"""So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishingStatistics:
+    published: int
+    delivered: int
+    repeated: int
+    """Events that came again under the id that their publisher had given them."""
+
+
+class TemporalAddressing(Protocol):
+    """Events for whoever was or will be in a context."""
+
+    def check(self, publisher: Session | None, event: Event) -> None:
+        """``QuotaExceeded`` if no further one can be waited for."""
+
+    def row(self, entry: EventEntry, offset: int) -> Put:
+        """What is to be written with the event, so that a restart does not end the waiting."""
+
+    def publish(self, event: Event, message: Message, publisher: Session | None) -> None:
+        """It is on disk."""
+
+
+def _nothing() -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Publishing:
+    journal: Journal
+    router: Router
+    presence: Presence
+    retained: Retained
+    addressing: TemporalAddressing
+    now: Callable[[], Instant]
+    keep: Sequence[str] = ()
+    """Topic filters of plain messages that are archived as well."""
+
+    settle: Callable[[], None] = _nothing
+    """Called before anything is published: what was published before goes out before it."""
+
+    _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
+    _count: int = 0
+    _delivered: int = 0
+    _repeated: int = 0
+    _recent: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def statistics(self) -> PublishingStatistics:
+        return PublishingStatistics(self._count, self._delivered, self._repeated)
+
+    def keeps(self, topic: str) -> bool:
+        """Whether plain messages of that topic are archived."""
+        return bool(self.keep) and any(topic_matches(each, topic) for each in self.keep)
+
+    def plain(self, session: Session, packet: PublishPacket, topic: str) -> None:
+        """A message of quality 0 that has nothing but a topic: the most frequent by far."""
+        self.settle()
+        self._count += 1
+        route = self.router.route(topic)
+        if not route.plain or packet.topic_alias is not None or packet.message_expiry_interval is not None:
+            self._plain(session, packet, topic, route)
+            return
+        data, message = packet.write(), None
+        self._delivered += len(route.targets)
+        for target in route.targets:
+            receiver = target.session
+            connection = receiver.connection
+            if (
+                connection is not None
+                and connection.version == V5
+                and receiver.largest is None
+                and not connection.congested
+            ):
+                connection.write(data)
+            else:
+                if message is None:
+                    message = message_of(packet, topic, self.now())
+                receiver.deliver(message, 0, (), near=False)
+
+    def _plain(self, session: Session, packet: PublishPacket, topic: str, route: Route) -> None:
+        message = message_of(packet, topic, self.now())
+        if route.groups or any(target.near for target in route.targets):
+            message.near_properties = (
+                *message.properties,
+                (names.ID, self.next_id()),
+                (names.PUBLISHED, instant_text(self.now())),
+            )
+        self.deliver(self.chosen(route, session), message)
+
+    def publish(
+        self,
+        session: Session,
+        packet: PublishPacket,
+        topic: str,
+        acknowledge: Acknowledge,
+        rights: Rights,
+        puts: Sequence[Put] = (),
+    ) -> None:
+        """Any message; ``puts`` are written with it.  Raises ``InvalidInput`` or ``Denied`` before anything has happened."""
+        self.settle()
+        if is_plain(topic, packet.user_properties) and not session.announced:
+            if not rights.may_publish_plain(topic):
+                raise Denied(f"no rule allows {rights} to publish to {topic!r} without a place")
+            self._publish_plain(session, packet, topic, acknowledge, puts)
+            return
+        read = publication(topic, packet.payload, packet.user_properties, packet.message_expiry_interval)
+        now = self.now()
+        position = self.presence.position(session.client)
+        event = read.event(self.next_id(), now, session.client, position, session.announced.get(read.topic))
+        names.check_unreserved(event.topic)
+        rights.check_event(event)
+        if event.when is not None:
+            self.addressing.check(session, event)
+        if read.id is not None and self._came_before(session, read.id):
+            self._finish((session.identity, read.id), puts, acknowledge)
+            return
+        message = message_of(packet, read.topic, now)
+        message.event = event.id
+        message.near_properties = _told(event, read, message.properties)
+        self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+
+    def _publish_plain(
+        self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]
+    ) -> None:
+        """Nothing but a topic, and yet to be stored: no need to read what is not there, nor to look for who is known."""
+        now, route = self.now(), self.router.route(topic)
+        message = message_of(packet, topic, now)
+        message.event = self.next_id()
+        event = plain_event(message, message.event, session.client, now)
+        if message.retain or not route.plain:
+            message.near_properties = tuple(delivery_properties(event))
+        self.event(event, message, session, acknowledge, puts=puts, route=route)
+
+    def event(
+        self,
+        event: Event,
+        message: Message,
+        publisher: Session | None,
+        acknowledge: Acknowledge,
+        channel: str | None = None,
+        puts: Sequence[Put] = (),
+        *,
+        archived: bool = False,
+        route: Route | None = None,
+    ) -> None:
+        """An event, from a client or from elsewhere; its ``route`` if that is known."""
+        self.settle()
+        self._count += 1
+        if event.when is not None:
+            self.addressing.check(publisher, event)
+        if route is None:
+            route = Route(()) if event.when is not None else self.router.targets(event, channel)
+        copies = self.chosen(route, publisher)
+        more = [self.retained.set(message)] if message.retain else []
+        kept = self.retained.messages.get(event.topic)
+
+        def write(entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None) -> int:
+            try:
+                return self.journal.write(entries, rows, then)
+            except NearcastError:  # it does not even try
+                if message.retain:
+                    self.retained.written(event.topic, kept, failed=True)
+                raise
+
+        if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
+            if more:
+                write((), more)
+                self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
+            self.deliver(copies, message)
+            return
+        identity = None if publisher is None else publisher.identity
+        lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
+        receivers = [target.session.identity for target in copies]
+        entry = entry_of(event, message, identity, receivers, owed_to(lasting, message.qos))
+        if event.when is not None:
+            more.append(self.addressing.row(entry, self.journal.head))
+
+        def written(failed: JournalFailed | None) -> None:
+            if message.retain:
+                self.retained.written(event.topic, kept, failed=failed is not None)
+            if failed is not None:
+                for target in lasting:
+                    target.session.give_up(offset)
+                self._recent.pop((identity or "", event.id), None)
+                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+                return
+            self.deliver(copies, message)
+            if event.when is not None:
+                self.addressing.publish(event, message, publisher)
+            nobody = not copies and event.when is None
+            acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
+
+        if message.qos:
+            offset = message.offset = write((entry,), [*more, *puts], written)
+            for target in lasting:
+                target.session.owe(offset)
+        else:
+            message.offset = write((entry,), more)
+            written(None)
+
+    def _finish(self, key: tuple[str, str], puts: Sequence[Put], acknowledge: Acknowledge) -> None:
+        """It is there already: only the acknowledgement was lost."""
+        self._repeated += 1
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is None and key in self._recent:
+                acknowledge(PubAckReasonCode.SUCCESS, None)
+            else:  # perhaps it was the first one, a moment ago, that could not be written
+                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed or "it could not be written; send it again"))
+
+        self.journal.write(puts=puts, then=written)
+
+    # Delivery
+
+    def chosen(self, route: Route, publisher: Session | None) -> list[Target]:
+        """Who gets a copy: the publisher only if it wants its own, of each group the one whose turn it is."""
+        targets = list(route.targets)
+        if publisher is not None:
+            for place, target in enumerate(targets):
+                if target.picky and target.session is publisher:
+                    own = target.without_own()
+                    targets[place : place + 1] = [] if own is None else [own]
+                    break
+        for group in route.groups:
+            chosen = group.choose()
+            if chosen is not None:
+                targets.append(Target.of(chosen[0], [chosen[1]]))
+        return targets
+
+    def together(self, events: int, copies: int) -> None:
+        """So many were published and go out, but not one by one."""
+        self._count += events
+        self._delivered += copies
+
+    def deliver(self, targets: Sequence[Target], message: Message) -> None:
+        """A copy for each of them."""
+        self._delivered += len(targets)
+        self.copy(targets, message)
+
+    def copy(self, targets: Sequence[Target], message: Message) -> None:
+        """The same for copies that are counted already."""
+        qos, retain = message.qos, message.retain
+        last: tuple[int, bool, tuple[int, ...], bool] | None = None
+        data = b""
+        for chosen in targets:
+            target = chosen if chosen.session.alive else self.router.instead_of(chosen)
+            if target is None:
+                continue
+            session = target.session
+            quality = qos if qos < target.qos else target.qos
+            kept = retain and target.retain_as_published
+            if session.catching_up is not None and session.catching_up.hold_back(
+                target.held, message, quality, target.identifiers, target.near, kept
+            ):
+                continue
+            connection = session.connection
+            if quality or connection is None or connection.congested or session.largest is not None:
+                session.deliver(
+                    message, quality, target.identifiers, near=target.near, retain=kept, shared=target.shared
+                )
+                continue
+            # Nearly all receivers of an event get the same bytes.
+            form = connection.version, target.near, target.identifiers, kept
+            if form != last:
+                last = form
+                data, _ = message.parts(
+                    connection.version,
+                    near=target.near,
+                    qos=0,
+                    retain=kept,
+                    identifiers=target.identifiers,
+                    now=self.now(),
+                )
+            connection.write(data)
+
+    # Identity of events
+
+    def next_id(self) -> str:
+        # Unique without a look at the disk: the prefix is new with every start.
+        self._given += 1
+        return f"{self._prefix}-{self._given:x}"
+
+    _given: int = 0
+
+    def _came_before(self, session: Session, event: str) -> bool:
+        key = session.identity, event
+        if key in self._recent:
+            return True
+        self._recent[key] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+        return False
+
+    def remember(self, publisher: str, event: str) -> None:
+        """After a restart: this event is there already."""
+        self._recent[publisher, event] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+
+
+def _told(event: Event, read: Publication, given: Properties) -> Properties:
+    """What subscriptions with place, context or time are told."""
+    if read.is_absolute and event.reach is None:  # nor was one announced
+        # All is said already but who it is and when it was: reading it to write it again would take half of the time.
+        own = () if read.id is not None else ((names.ID, event.id),)
+        return (*given, *own, (names.PUBLISHED, instant_text(event.published)))
+    return tuple(delivery_properties(event))
+
+
+def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:
+    """What is written of those who are owed a message of that quality."""
+    return tuple(
+        [(target.session.identity, min(qos, target.qos), target.near, target.identifiers) for target in targets]
+    )
+
+
+def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:
+    expiry = packet.message_expiry_interval
+    properties: Properties = tuple(packet.user_properties)
+    return Message(
+        topic,
+        packet.payload,
+        int(packet.qos),
+        packet.retain,
+        None if expiry is None else now + expiry * MICROSECONDS,
+        packet.payload_format_indicator,
+        packet.content_type,
+        packet.response_topic,
+        packet.correlation_data,
+        properties,
+        properties,
+    )
