@@ -43,6 +43,8 @@ class Ran:
             return float(self.status == 0)
         if kind == "seconds":
             return round(self.seconds) if self.status == 0 else None
+        if self.status:
+            return None
         try:
             document = json.loads(self.output)
         except ValueError:
@@ -51,7 +53,7 @@ class Ran:
 
 
 def _ratio(document: Any, name: str) -> float | None:
-    found: float | None = document["ratios"].get(name)
+    found: float | None = document.get("ratios", {}).get(name)
     return found
 
 
@@ -60,7 +62,7 @@ def _ours(document: Any, words: str) -> list[Any]:
     wanted = dict(condition.split("=", 1) for condition in conditions)
     return [
         row
-        for row in document["results"]
+        for row in document.get("results", [])
         if row["system"] == "nearcast"
         and row["metric"] == metric
         and all(str(row["parameters"].get(key)) == value for key, value in wanted.items())
@@ -84,8 +86,8 @@ def _parameter(document: Any, words: str) -> float | None:
 
 def _path(document: Any, words: str) -> float | None:
     for key in words.split("."):
-        document = document.get(key, {})
-    return float(document) if document else None
+        document = document.get(key) if isinstance(document, dict) else None
+    return float(document) if isinstance(document, int | float) else None
 
 
 _SELECT: Final = {"ratio": _ratio, "result": _result, "largest": _largest, "parameter": _parameter, "path": _path}

@@ -160,3 +160,20 @@ def test_few_clients_are_moved_in_one_go() -> None:
     world.run(3.0)
     world.schemes.transition(STE)
     assert served_by(world) == dict.fromkeys(world.people, STE)
+
+
+def test_an_error_that_nobody_expects_ends_the_transition_and_nobody_waits_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.schemes.transition(STE)
+    moved: list[int] = []
+    world.schemes.when_moved(lambda: moved.append(waiting(world)))
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a scheme of another package")
+
+    monkeypatch.setattr(TransitionEngine, "execute_partial", broken)
+    world.run(1.0)
+    assert moved == [0]
+    assert "ZeroDivisionError" in caplog.text
+    assert waiting(world) == 0

@@ -11,6 +11,8 @@ from tests.broker.walking_crowd import CENTER, METRES, Verdict, crowd, judge
 from tests.client.served import ServedBroker, served
 from tests.dissemination.transitions.cases import campaign
 
+import nearcast
+
 PEOPLE_PER_SQUARE_METRE = 250e-6
 SCHEMES = ("EGRID(factor=10)", "STE", "RGRID", "RADIAL", "EGRID(factor=20, cover=circle)", "LPS", "EGRID(factor=4)")
 """Not GRID: it is meant to lose what happens beyond the border of a cell (BYPASS.KOM 4.2.4)."""
@@ -42,10 +44,20 @@ async def keep_changing(broker: ServedBroker, every: float) -> None:
         await asyncio.to_thread(exchange, broker, scheme)
 
 
+async def rehearse(url: str) -> None:
+    """What has to be compiled is compiled: that may take longer than walkers are patient."""
+    async with nearcast.connect(url, session_expiry=0, timeout=120) as client:
+        await client.update(lat=0, lon=0)
+        async with client.subscribe("rehearsal", within=10) as events:
+            await client.publish("rehearsal")
+            await events.next(120)
+
+
 def walk(folder: Path, people: int, seconds: float, every: float) -> Verdict:
     size = (people / PEOPLE_PER_SQUARE_METRE) ** 0.5
 
     async def story() -> Verdict:
+        await rehearse(broker.url)
         changing = asyncio.create_task(keep_changing(broker, every))
         walkers = await crowd(broker.url, people, size, seconds, talks_every=6.0, seed=people)
         changing.cancel()

@@ -19,6 +19,7 @@ from nearcast.pipeline.source import options
         ({"0": 0, "1": 0}, {"0": 30, "1": 10}, 4, {"0": 3, "1": 1}),
         ({"0": 0, "1": 0, "2": 0}, {"0": 9, "1": 9, "2": 1}, 1, {"0": 1, "1": 0, "2": 0}),
         ({"0": 7}, {"0": 8, "1": 2}, 2, {"0": 8, "1": 1}),
+        ({"0": 7, "gone": 3}, {"0": 9}, 1, {"0": 8, "gone": 3}),
     ],
 )
 def test_a_limit_is_shared_by_the_partitions(start: Offsets, end: Offsets, most: int, taken: Offsets) -> None:
@@ -69,6 +70,25 @@ def test_a_clock_is_silent_until_the_streams_beside_it_have_no_backlog(monkeypat
     assert seconds(reader, 4) == [0, 0, 1000, 0], "with 40, 40 and the last 20; then no time has passed"
     beside[0].end = 130  # the last batch may take it, but who knows whether the others see all of it
     assert seconds(reader, 5) == [0, 0, 0, 1000, 0]
+
+
+def test_a_clock_goes_on_beside_a_stream_that_fills_most_of_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    backlog: Any = Backlog(0, 1000)
+    reader = ClockReader(running=True, beside=[backlog])
+    at = reader.initialOffset()
+    for _ in range(5):
+        backlog.end += 600
+        now += 1
+        at = reader.latestOffset(at, ReadAllAvailable())
+        assert at == {"second": int(now), "read": [{"offset": backlog.end}]}
+
+
+def test_a_clock_that_stands_still_takes_the_steps_of_the_others_all_the_same() -> None:
+    backlog: Any = Backlog(70, 40)
+    reader = ClockReader(running=False, beside=[backlog])
+    assert reader.latestOffset(reader.initialOffset(), ReadAllAvailable()) == {"second": 0, "read": [{"offset": 40}]}
 
 
 def test_a_clock_that_has_not_waited_for_others_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

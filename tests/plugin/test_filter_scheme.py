@@ -116,3 +116,6 @@ def test_a_package_that_is_broken_is_named_and_harms_nobody_else(packages: Path,
         scheme_of(of("BROKEN"))
     assert "BROKEN" in SCHEMES
     assert isinstance(scheme_of(of("RADIAL")), Radial)  # nobody replaces those of the house
+    assert parse('[scheme]\nkind = "STE"').scheme.spec() == of("STE")
+    with pytest.raises(InvalidScenario, match="'STE' has no such key; 'GRID'"):
+        parse('[scheme]\nkind = "STE"\nfactor = 3')

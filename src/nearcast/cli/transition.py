@@ -13,6 +13,8 @@ from nearcast.cli.printing import say_json
 from nearcast.errors import SetupError
 
 TIMEOUT = 10.0
+LONGEST = 600.0
+"""Seconds: an order is answered when everybody has been moved."""
 
 
 def transition(
@@ -60,7 +62,7 @@ def _asked(url: str, order: dict[str, Any] | None) -> dict[str, Any]:
         token = base64.b64encode(f"{unquote(parts.username)}:{password}".encode()).decode()
         request.add_header("Authorization", f"Basic {token}")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=TIMEOUT if order is None else LONGEST) as response:  # noqa: S310
             answer: dict[str, Any] = msgspec.json.decode(response.read())
             return answer
     except urllib.error.HTTPError as error:

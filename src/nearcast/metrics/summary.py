@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -100,7 +101,7 @@ def run_metrics(folder: Path | str, *, frame: TimeFrame | None = None, workload:
         delay=delay_totals(found),
         client_recall=box_plot(reals(of_clients, "recall")),
         client_precision=box_plot(reals(of_clients, "precision")),
-        traffic=_traffic(traffic, seconds * clients),
+        traffic=traffic_totals(carried(traffic).to_pylist(), seconds * clients),
         match_operations_counted=operations["counted_per_event"][0].as_py(),
         match_operations_done=operations["done_per_event"][0].as_py(),
         transitions=dataset(folder, "transitions").count_rows(),
@@ -123,7 +124,8 @@ def _run(traffic: Any, events: Any) -> Windows:
     return Windows(since, until, max(1, until - since))
 
 
-def _traffic(traffic: Any, client_seconds: float) -> tuple[TrafficTotal, ...]:
+def traffic_totals(rows: Iterable[Mapping[str, Any]], client_seconds: float) -> tuple[TrafficTotal, ...]:
+    """Of the rows that ``carried`` makes."""
     return tuple(
         TrafficTotal(
             interface=row["interface"],
@@ -134,5 +136,5 @@ def _traffic(traffic: Any, client_seconds: float) -> tuple[TrafficTotal, ...]:
             share=row["share"],
             kilobits_per_second=row["bytes"] * 8 / 1000 / client_seconds if client_seconds else None,
         )
-        for row in carried(traffic).to_pylist()
+        for row in rows
     )

@@ -92,19 +92,17 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {_SECOND: 0, _READ: [reader.initialOffset() for reader in self._beside]}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002 - there is one row
-        if not self._running:
-            return start
-        read, behind = [], False
+        read, silent = [], not self._running
         begun = (
             start[_READ] if _READ in start else self.initialOffset()[_READ]
         )  # a clock of before counted seconds only
         for reader, begin in zip(self._beside, begun, strict=True):
             end, most = reader.latestOffset(begin, ReadAllAvailable()), reader.getDefaultReadLimit().max_rows
             read.append(limited(begin, end, most))
-            # Half of it: the streams are asked a moment earlier or later, and so may be some rows ahead or behind.
-            behind = behind or sum(waiting(begin, end).values()) > most // 2
+            # The streams are asked a moment earlier or later; what they miss for that is the newest, for which there is a delay.
+            silent = silent or sum(waiting(begin, end).values()) > most
         now = int(time.time()) if self._end is None else self._end
-        return {_SECOND: start[_SECOND] if behind else max(start[_SECOND], now), _READ: read}
+        return {_SECOND: start[_SECOND] if silent else max(start[_SECOND], now), _READ: read}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._end = int(time.time())

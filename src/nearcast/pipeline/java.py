@@ -14,12 +14,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearcast.errors import SetupError
+from nearcast.files import write_whole
 
 OLDEST_VERSION = 17
 """Spark 4 needs at least this one."""
@@ -134,10 +134,7 @@ def _write_script(path: Path, text: str) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     # Another process may be starting Java this very moment: it sees the old script or the new one, never half of one.
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as draft:
-        draft.write(text)
-    Path(draft.name).chmod(0o755)
-    Path(draft.name).replace(path)
+    write_whole(path, text, mode=0o755)
 
 
 def main() -> int:

@@ -26,4 +26,4 @@ def limited(start: Offsets, end: Offsets, most: int) -> Offsets:
     for name in sorted(left, key=lambda each: shares[each] - left[each]):
         spare = most - sum(shares.values())
         shares[name] += min(spare, left[name] - shares[name], 1)
-    return {name: start.get(name, 0) + share for name, share in shares.items()}
+    return {**start, **{name: start.get(name, 0) + share for name, share in shares.items()}}

@@ -37,9 +37,9 @@ SQL_SETTINGS: Final[Mapping[str, str]] = {
     # Instants are UTC everywhere in nearcast; any other zone would move rows to the neighbouring date.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # No limit: to keep one, Spark adds up the bytes of a batch with every single row, which is more than half of what it does
-    # on the way to Python.  The limit of rows (10,000) holds
-    # (``matching.packing`` cuts its blobs for it).
+    # No limit: to keep one, Spark adds up the bytes of a batch with every single row, which is more than half of what it does on
+    # the way to Python.  The limit of rows (10,000) holds, for which ``matching.packing`` cuts its blobs; where rows may be
+    # large, because they have payloads, ``limit_bytes`` sets one.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -56,6 +56,8 @@ SQL_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "50",
 }
 """What every session is told, also one that was running before."""
+
+_LARGE_BATCH: Final = 64 << 20
 
 FAST_START: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Java options that save a third of the start and cost speed afterwards: right for tests, wrong for benchmarks."""
@@ -144,6 +146,11 @@ def said_by_spark(error: Exception) -> str:
     # Complaints of the Java side begin with the call that failed; what failed comes after it.
     named = (re.sub(r"^[: ]*([\w.$]+Exception: )", "", line) for line in lines if "Exception: " in line)
     return next(named, lines[0] if lines else type(error).__name__)
+
+
+def limit_bytes(spark: SparkSession) -> None:
+    """Before rows with payloads go to Python: a batch of Arrow holds 2 GiB at most, and memory less."""
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_LARGE_BATCH))
 
 
 def is_remote(spark: SparkSession) -> bool:

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from nearcast.errors import InvalidInput
+from nearcast.documents import with_section
 from nearcast.records.column import Column, RecordTable
 from nearcast.records.tables import TABLES
 
 BEGIN: Final = "<!-- from src/nearcast/records: do not edit below -->\n"
-END: Final = "<!-- do not edit above -->\n"
 
 
 def section() -> str:
@@ -21,11 +20,7 @@ def section() -> str:
 
 def up_to_date(text: str) -> str:
     """The document with its section of tables as it should be."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise InvalidInput(f"the document has no section between {BEGIN.strip()} and {END.strip()}")
-    return f"{before}{BEGIN}\n{section()}\n{END}{after}"
+    return with_section(text, BEGIN, section())
 
 
 def _table(table: RecordTable) -> str:

@@ -8,14 +8,13 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from nearcast.errors import InvalidInput
+from nearcast.documents import with_section
 from nearcast.scenario.kinds import Kind, kind_of
 from nearcast.scenario.schema import Scenario
 from nearcast.scenario.tables import Section, Table, Tables, Varieties
 from nearcast.scenario.writing import toml_value
 
 BEGIN: Final = "<!-- from src/nearcast/scenario: do not edit below -->\n"
-END: Final = "<!-- do not edit above -->\n"
 _HEADING: Final = "| key | what may stand there | default | meaning |\n|---|---|---|---|"
 
 
@@ -28,11 +27,7 @@ def section() -> str:
 
 def up_to_date(text: str) -> str:
     """The document with its section of keys as it should be."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise InvalidInput(f"the document has no section between {BEGIN.strip()} and {END.strip()}")
-    return f"{before}{BEGIN}\n{section()}\n{END}{after}"
+    return with_section(text, BEGIN, section())
 
 
 def _section(path: tuple[str, ...], kind: Kind[Any], explanation: str, shown: dict[int, str]) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
-from nearcast.errors import InvalidScenario
+from nearcast.errors import InvalidInput, InvalidScenario
 from nearcast.guesses import guess
 from nearcast.scenario.kinds import Kind, Several, Toml, kind_of, listed
 from nearcast.scenario.problems import Contradiction, Key, Problems
@@ -45,7 +45,7 @@ class Table(_OfTables[S]):
     """A section."""
 
     section: type[S]
-    elsewhere: tuple[type[Section], ...] = ()
+    elsewhere: Mapping[str, type[Section]] = field(default_factory=dict)
     """Other varieties of it: a key that belongs to one of them is no slip of the pen."""
 
     def read_at(self, key: Key, value: Toml, problems: Problems, fallback: S) -> S:
@@ -75,10 +75,17 @@ class Table(_OfTables[S]):
         return "table"
 
     def _unknown(self, name: str, known: list[str]) -> str:
-        owners = [other.word for other in self.elsewhere if name in {part.name for part in fields(other)}]
+        owners = [word for word in self.elsewhere if self._has(word, name)]
         if owners:
             return f"'{self.section.word}' has no such key; {listed(owners)} has"
         return f"there is no such key{guess(name, known) or '; there are ' + listed(known)}"
+
+    def _has(self, word: str, name: str) -> bool:
+        try:
+            section = self.elsewhere[word]
+        except InvalidInput:  # a variety of another package, which cannot be loaded
+            return False
+        return name in {part.name for part in fields(section)}
 
 
 def _value(part: Field[Any], key: Key, table: Mapping[str, Toml], problems: Problems) -> Any:
@@ -117,7 +124,7 @@ class Varieties(_OfTables[S]):
         return "table"
 
     def _table(self, word: str) -> Table[S]:
-        return Table(self.sections[word], tuple(self.sections.values()))
+        return Table(self.sections[word], self.sections)
 
 
 @dataclass(frozen=True)

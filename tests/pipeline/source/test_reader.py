@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.journal.journal_calls import START
-from tests.pipeline.source.live_broker import LiveBroker, live_broker
+from tests.pipeline.source.live_broker import LiveBroker
 
 from nearcast.errors import InvalidSettings
 from nearcast.journal import EventEntry, ReportEntry
@@ -21,20 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 DAY = 86_400_000_000
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession) -> SparkSession:
-    from nearcast.pipeline.source import register
-
-    register(spark)
-    return spark
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LiveBroker]:
-    with live_broker(tmp_path / "data") as it:
-        yield it
 
 
 def event(number: int, at: int = 0) -> EventEntry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,6 @@ from nearcast.records.arrow import plain_schema
 
 DAY = 86_400_000_000
 ALWAYS = TimeBounds()
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LiveBroker]:
-    with live_broker(tmp_path / "data") as it:
-        yield it
 
 
 def opened(broker: LiveBroker | None, name: str = "events", lake: Path | None = None, **more: str) -> JournalTable:

@@ -11,28 +11,16 @@ from mqtt5 import PubAckPacket
 from pyspark.sql import functions as F
 from tests.broker.talker import Talker
 from tests.journal.journal_calls import START
-from tests.pipeline.source.live_broker import LiveBroker, live_broker
+from tests.pipeline.source.live_broker import LiveBroker
 
 from nearcast.errors import InvalidSettings
 from nearcast.journal import EventEntry
-from nearcast.pipeline.source import options, register, writer
+from nearcast.pipeline.source import options, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ANSWER = ("time", "event", "topic", "payload", "lat", "lon", "tags", "attributes", "offset")
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession) -> SparkSession:
-    register(spark)
-    return spark
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LiveBroker]:
-    with live_broker(tmp_path / "data") as it:
-        yield it
 
 
 class Client:

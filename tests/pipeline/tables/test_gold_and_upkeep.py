@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.pipeline.frames import assert_same_rows, rows_of
 from tests.pipeline.tables.lakes import DAY, LATEST, NOON, SECOND, Lake, Row, event, unpublished
 
@@ -27,16 +25,6 @@ if TYPE_CHECKING:
 
 HOUR = 3600 * SECOND
 YESTERDAY, TODAY = date(2026, 3, 15), date(2026, 3, 16)
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "lake")
-
-
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    return Warehouse(tmp_path / "warehouse")
 
 
 def told(name: str, client: str, published: int, delay: int) -> Row:

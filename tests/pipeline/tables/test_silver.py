@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "lake")
-
-
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    return Warehouse(tmp_path / "warehouse")
-
-
 def run(spark: SparkSession, warehouse: Warehouse, lake: Lake, *names: str) -> list[Refinement]:
     return [refine(spark, warehouse, lake.folder, name, LATEST) for name in names]
 

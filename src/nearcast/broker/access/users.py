@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,6 +15,7 @@ from typing import Final
 import argon2
 
 from nearcast.errors import InvalidSettings, UnknownName
+from nearcast.files import write_whole
 
 LONGEST_PASSWORD: Final = 1_024
 """Bytes; nobody types more, and a login must not be a way to hand in megabytes."""
@@ -82,25 +81,7 @@ def _changing(path: Path) -> Iterator[dict[str, str]]:
         fcntl.flock(held, fcntl.LOCK_EX)
         users = read_users(path)
         yield users
-        _replace(path, "".join(f"{name}:{stored}\n" for name, stored in users.items()))
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        write_whole(path, "".join(f"{name}:{stored}\n" for name, stored in users.items()), mode=0o600)
 
 
 def _problem(name: str, stored: str) -> str | None:

@@ -71,8 +71,10 @@ class GradualBroker(HandedBroker):
             self.transitions_done += 1
             self.transitions.append(TransitionDone(self._host.now(), scheme, len(self.clients), everybody=True))
             self._changed(moved)
-        back()
-        self._go_on()
+        try:
+            back()
+        finally:
+            self._go_on()
 
     @property
     def _exchange(self) -> GradualExchange:
@@ -89,6 +91,9 @@ class GradualBroker(HandedBroker):
                     return
         except TransitionFailed as error:
             log.warning("not everybody could be brought to another filter scheme: %s", error)
+            exchange.abandon()
+        except Exception:  # of a scheme that another package has brought, perhaps: nobody may wait for ever
+            log.exception("not everybody could be brought to another filter scheme")
             exchange.abandon()
         waiting, self._then, self._next = self._then, (), None
         for then in waiting:

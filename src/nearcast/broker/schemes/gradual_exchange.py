@@ -63,7 +63,7 @@ class GradualExchange(SchemeExchange):
         self._underway = _Underway(scheme, plan, dict.fromkeys((*affected, *members)))
         try:
             self._move(self._underway, some)
-        except TransitionFailed:
+        except Exception:
             self._clock, self._clocks, self._underway = before
             raise
         self._proxy.default = scheme  # the engine would move everybody with it
@@ -95,11 +95,10 @@ class GradualExchange(SchemeExchange):
             self._underway = None
             return
         some, underway = list(clients), self._underway
-        if underway is not None:
-            staying = [client for client in some if self._remains(client) and self._proxy.spec_for(client) == scheme]
-            if staying:
-                self._leave(underway, staying)
+        staying = [client for client in some if self._remains(client) and self._proxy.spec_for(client) == scheme]
         super().transition(scheme, some)
+        if underway is not None and staying:
+            self._leave(underway, staying)
 
     def check_clock(self, client: Address, clock: int) -> bool:
         underway = self._underway
@@ -133,7 +132,8 @@ class GradualExchange(SchemeExchange):
         self._move(underway, clients)
         for client in clients:
             self._coordinator.bring_up(client, EVERYBODY)
-        self._planned = self._host.now()
+        # Somebody at a border may have had a plan of its own meanwhile.
+        self._planned, self._addressed = self._host.now(), self._addressed | frozenset(clients)
 
     def _move(self, underway: _Underway, clients: list[Address]) -> None:
         """What the broker does of a transition; to tell the clients is left to do."""

@@ -306,7 +306,8 @@ class LiveSchemes:
             scheme=schemes.scheme,
             groups=schemes.groups(),
             clock=coordinator.clock,
-            waiting=self._broker.remaining + coordinator.waiting,
+            # Who has not answered an older plan may remain, too.
+            waiting=min(len(self._broker.clients), self._broker.remaining + coordinator.waiting),
             overlaps=schemes.statistics().overlaps,
             transitions=self._broker.transitions_done,
             latest=tuple(self._broker.transitions),

@@ -75,6 +75,7 @@ class Scheming:
                     self.live.restore(client, state, named=client in named)
                 except InvalidRecord as error:  # of another version: the client will say anew where it stands
                     log.warning("%s", error)
+                    self._journal.write(puts=[Put(NAMED, client, None)])
             else:
                 self._journal.write(puts=_forgotten(client))
 

@@ -18,6 +18,7 @@ from nearcast.cli.demo.stories import Stage, Story, stories
 from nearcast.cli.demo.summary import insist, summary, told
 from nearcast.cli.demo.view import CityView, story_panel
 from nearcast.client.client import connect
+from nearcast.model.area import Circle
 
 FRAME: Final = 0.2
 """Seconds."""
@@ -104,6 +105,9 @@ async def _rehearse(broker: DemoBroker) -> None:
         await client.update(lat=0, lon=0)
         async with client.subscribe("rehearsal", within=10) as events:
             await client.publish("rehearsal")
+            await events.next(120)
+            # By another kernel, which may have to be compiled.
+            await client.publish("rehearsal", reach=Circle(10))
             await events.next(120)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from nearcast.cli.pipeline.progress import task_progress
+from nearcast.cli.printing import say_json, tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +52,7 @@ class Run:
         session = self._stack.enter_context(opened_session(self.settings.spark, f"nearcast {self._title}"))
         address = ui_address(session)
         if address is not None:
-            print(f"Spark UI at {address}", file=sys.stderr)
+            tell(f"Spark UI at {address}")
         self._stack.enter_context(task_progress(session, self._title))
         self.started = time.monotonic()
         return session
@@ -111,7 +110,10 @@ def _execute(function: Callable[..., Document], options: Mapping[str, Any], give
         with spark_failures():
             document = function(run, **given)
         shown = {"job": function.__name__, **document, "seconds": round(time.monotonic() - run.started, 3)}
-    typer.echo(json.dumps(shown, indent=2) if options["as_json"] else _text(shown))
+    if options["as_json"]:
+        say_json(shown)
+    else:
+        typer.echo(_text(shown))
 
 
 def _text(value: Any, indent: str = "") -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from nearcast.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,21 +20,14 @@ _EVERY = 0.25
 @contextmanager
 def task_progress(spark: SparkSession, title: str) -> Iterator[None]:
     """Show a bar as long as the block runs, if there is somebody to look at it."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeElapsedColumn
 
     from nearcast.pipeline.session import is_remote
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} tasks"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress_bar("{task.completed:.0f} of {task.total:.0f} tasks", TimeElapsedColumn()) as bar:
+        if bar.disable:
+            yield
+            return
         task = bar.add_task(title, total=0)
         with _told(spark, bar, task) if is_remote(spark) else _watched(spark, bar, task):
             yield

@@ -12,7 +12,7 @@ from nearcast.errors import InvalidRecord
 from nearcast.metrics.delay import DelayTotals
 from nearcast.metrics.delivery import ApplicationTotals, DeliveryTotals
 from nearcast.metrics.distribution import BoxPlot
-from nearcast.metrics.summary import SETTLING, RunMetrics, TrafficTotal
+from nearcast.metrics.summary import SETTLING, RunMetrics, TrafficTotal, traffic_totals
 from nearcast.metrics.windows import Windows
 from nearcast.model.time import MICROSECONDS, TimeFrame
 from nearcast.pipeline.metrics.columns import micros
@@ -82,18 +82,7 @@ def _run(traffic: DataFrame, events: DataFrame) -> Windows:
 
 def _traffic(traffic: DataFrame, client_seconds: float) -> tuple[TrafficTotal, ...]:
     rows = carried(traffic).orderBy("interface", "direction", "class").collect()
-    return tuple(
-        TrafficTotal(
-            interface=row["interface"],
-            direction=row["direction"],
-            kind_class=row["class"],
-            messages=row["messages"],
-            bytes=row["bytes"],
-            share=row["share"],
-            kilobits_per_second=row["bytes"] * 8 / 1000 / client_seconds if client_seconds else None,
-        )
-        for row in rows
-    )
+    return traffic_totals([row.asDict() for row in rows], client_seconds)
 
 
 def _only(frame: DataFrame) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _TELLING: Final = ("client", "subscription", "offset")
 
 _PLAN: Final = "plan"
 _PLANNED: Final = ("scheme", "clients", "regions", "elsewhere", "gateways")
-"""What a plan may say (``broker.planned``); the broker refuses what does not go together."""
+"""What a plan may say (``broker.schemes.plans``); the broker refuses what does not go together."""
 
 _ROWS: Final = 2_000
 _BYTES: Final = 4_000_000

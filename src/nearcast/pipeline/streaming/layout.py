@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from nearcast.files import write_whole
 from nearcast.pipeline.streaming.store import LAYOUT, other_layout
 
 MARK: Final = "nearcast-layout"
@@ -24,5 +25,6 @@ def check_layout(checkpoint: Path) -> None:
         written = mark.read_text().strip() if mark.exists() else "0"
         if written != str(LAYOUT):
             raise other_layout(str(checkpoint), written)
+        return
     checkpoint.mkdir(parents=True, exist_ok=True)
-    mark.write_text(f"{LAYOUT}\n")
+    write_whole(mark, f"{LAYOUT}\n")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearcast.pipeline.matching.packing import write_blob
+from nearcast.pipeline.matching.packing import pieces, write_blob
 
 DEAL = "deal"
 """Column of the number of the part that a row is for; null: for all."""
@@ -35,8 +35,9 @@ class Packing:
             deal, rest = rows.column(DEAL), rows.drop_columns([DEAL])
             for number, key in enumerate(self.keys):
                 mine = rest.filter(pc.or_(pc.is_null(deal), pc.fill_null(pc.equal(deal, number), fill_value=False)))
-                if mine.num_rows:
-                    yield _packed([key], [blob_of(mine)])
+                blobs = [blob_of(piece) for piece in pieces(mine)]
+                if blobs:
+                    yield _packed([key] * len(blobs), blobs)
 
 
 def _packed(keys: Sequence[int], blobs: Sequence[bytes]) -> pa.RecordBatch:

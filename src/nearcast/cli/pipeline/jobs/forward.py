@@ -33,9 +33,11 @@ def forward(
     ] = None,
 ) -> Document:
     """Send what a broker records to Kafka, each row once: a topic for each table."""
+    from nearcast.pipeline.session import limit_bytes
     from nearcast.pipeline.source.options import READABLE
 
     run.settings.kafka.client()  # complains if there is none
+    limit_bytes(run.spark)
     tables, _ = journal_tables(run, broker, *(table or READABLE), once=once, batch_rows=batch_rows)
     follow(to_topics(run, tables), out or run.warehouse / "forwarded", once=once, seconds=seconds)
     return {"broker": broker, "topics": [f"{run.settings.kafka.prefix}{name}" for name in tables]}

@@ -29,6 +29,7 @@ def past(
     from nearcast.pipeline.history.past import notifications
     from nearcast.pipeline.history.past import past as answered
     from nearcast.pipeline.history.questions import read_questions
+    from nearcast.pipeline.session import limit_bytes
     from nearcast.pipeline.source import register
     from nearcast.pipeline.tables import Warehouse, check_lake, read_lake, read_silver, tables_of_silver
 
@@ -41,6 +42,7 @@ def past(
     else:
         check_lake(run.lake)
         archive = Archive.of(read_lake(run.spark, run.lake).__getitem__)
+    limit_bytes(run.spark)
     folder = out or run.warehouse / "answers"
     written = replaceable(folder)
     answered(read_questions(run.spark, questions), archive).write.mode("overwrite").parquet(written)
