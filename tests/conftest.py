@@ -1,11 +1,11 @@
 """What all tests share: how hard Hypothesis looks (HYPOTHESIS_PROFILE=thorough looks ten times as hard), one Spark."""
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.effort import HARDER, PROFILE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,8 +14,19 @@ if TYPE_CHECKING:
 settings.register_profile(
     "ci", max_examples=100, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=100 * HARDER)
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What matching needs is compiled once, before workers, and the brokers that they start, would do so side by side."""
+    if hasattr(session.config, "workerinput"):
+        return
+    from nearcast.matching.compilation import compile_kernels, is_compiled
+
+    if not is_compiled():
+        compile_kernels()
 
 
 @pytest.fixture(scope="session")

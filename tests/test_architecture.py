@@ -1,39 +1,17 @@
 """docs/architecture.md tells the truth: what it names is there, and the rooms of its picture are those of the import contract."""
 
-import ast
 import re
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.documents import ROOT, missing_code, named_code
+
 DOCUMENT = (ROOT / "docs" / "architecture.md").read_text()
-NAMED = re.compile(r"`([\w/]+\.py)`((?:\s+`[A-Za-z_][\w.]*`)*)")
-
-
-def names_in(path: Path) -> set[str]:
-    """Of functions, classes, and what is in classes."""
-    found = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        if isinstance(node, ast.ClassDef):
-            inner = (part.name for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
-            found.update(f"{node.name}.{name}" for name in inner)
-    return found
 
 
 def test_every_file_and_function_on_the_way_exists() -> None:
-    named = NAMED.findall(DOCUMENT)
+    named = named_code(DOCUMENT)
     assert len(named) > 50
-    missing = []
-    for file, names in named:
-        path = ROOT / "src" / "nearcast" / file
-        if not path.is_file():
-            missing.append(file)
-            continue
-        there = names_in(path)
-        missing += [f"{file} {name}" for name in re.findall(r"`([^`]+)`", names) if name not in there]
-    assert not missing
+    assert not missing_code(named)
 
 
 def test_the_picture_shows_the_rooms_in_the_order_of_the_import_contract() -> None:

@@ -1,29 +1,21 @@
 """What the documents show is true: examples run and print what they say, filters parse, commands and links exist."""
 
-import contextlib
-import io
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.documents import ROOT, blocks, check_examples
 
 from nearcast.cli import main
 from nearcast.model import values
 from nearcast.model.cql2 import parse_addressing
 
-ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"\b(make|nearcast) ([a-z][a-z -]*)")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 TEST_NAME = re.compile(r"`(test_\w+)`")
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-
-
-def blocks(document: Path, *kinds: str) -> list[tuple[str, str]]:
-    return [(kind, code) for kind, code in BLOCK.findall(document.read_text()) if kind in kinds]
 
 
 @every_document
@@ -32,15 +24,7 @@ def test_python_blocks_run_and_print_the_text_block_that_follows(
 ) -> None:
     for table in ("_types", "_by_python_type"):  # what an example registers goes with it
         monkeypatch.setattr(values, table, dict(getattr(values, table)))
-    shared: dict[str, Any] = {"__name__": document.stem}
-    printed = ""
-    for kind, code in blocks(document, "python", "text"):
-        if kind == "text":
-            assert code == printed
-            continue
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            exec(compile(code, document.name, "exec"), shared)  # noqa: S102 - that is the point
-        printed = output.getvalue()
+    check_examples(document, "python", "text")
 
 
 @every_document

@@ -46,6 +46,12 @@ def inlined_making_arrays(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
+def is_kept(function: Callable[..., object]) -> bool:
+    """Whether a kernel, made of the present source, is on disk: then it need not be compiled again."""
+    compiled: Any = function
+    return bool(compiled._cache._cache_file._load_index())  # noqa: SLF001 - numba has no public door to its cache
+
+
 def _cached(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     compiled: Any = numba.njit(nogil=True, **options)(function)
     compiled._cache = _KernelCache(function)  # noqa: SLF001 - numba has no public door to its cache

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.benchmark.ns3_curves import recorded, titled
+from tests.effort import campaign
 
 from nearcast.benchmark import radio, radio_speed
 from nearcast.benchmark.peers import ns3
@@ -34,10 +36,6 @@ ALLOWED = 10.0  # percentage points, on every point of every curve
 needs_ns3 = pytest.mark.skipif(Ns3.available() is not None, reason=f"ns-3: {Ns3.available()}")
 
 
-def titled(curve: Curve) -> str:
-    return f"{curve.name}, {curve.parameters['radio']}"
-
-
 @pytest.fixture(scope="module")
 def peer() -> Ns3:
     return Ns3()
@@ -51,11 +49,18 @@ def test_both_radios_give_the_same_curve(curve: Curve, peer: Ns3) -> None:
     assert found[0].value <= ALLOWED, found[0].parameters
 
 
-@needs_ns3
-@pytest.mark.slow
 @pytest.mark.parametrize("curve", curves(), ids=titled)
-def test_both_radios_give_the_same_curve_in_full(curve: Curve, peer: Ns3) -> None:
-    test_both_radios_give_the_same_curve(curve, peer)
+def test_our_radio_gives_in_full_the_curve_that_ns3_has_given(curve: Curve) -> None:
+    found = differences(curve.measure(OurRadio()), recorded(curve))
+    assert len(found) == 1
+    assert found[0].value <= ALLOWED, found[0].parameters
+
+
+@needs_ns3
+@campaign
+@pytest.mark.parametrize("curve", curves(), ids=titled)
+def test_ns3_gives_in_full_the_curve_that_it_has_given(curve: Curve, peer: Ns3) -> None:
+    assert differences(curve.measure(peer), recorded(curve))[0].value <= ALLOWED
 
 
 @needs_ns3

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mqtt5 import ConnAckPacket, ConnectPacket, Packet, PubAckPacket, PublishPacket, QoS
-from tests.broker.temporal_rig import PATIENCE, HandClock
+from tests.clocks import HandClock
+from tests.waiting import PATIENCE, until
 
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.core import Broker
@@ -91,9 +92,7 @@ class InMemory:
     async def connect(self, name: str, **parts: Any) -> Client:
         client = self.clients[name] = Client(self.broker.connection())
         client.say(ConnectPacket(name, **{"clean_start": True, "keep_alive": 60} | parts))
-        async with asyncio.timeout(PATIENCE):
-            while not client.got():  # noqa: ASYNC110 - the journal's thread answers
-                await asyncio.sleep(0.001)
+        await until(lambda: bool(client.got()))
         assert isinstance(client.packets.pop(0), ConnAckPacket)
         return client
 

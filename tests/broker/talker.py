@@ -20,15 +20,13 @@ from mqtt5 import (
     SubscribePacket,
     TopicFilter,
 )
+from tests.waiting import PATIENCE
 
 from nearcast.broker.server import Server
 from nearcast.broker.settings import BrokerSettings, ListenSettings
 from nearcast.mqtt.stream import PacketReader, encode
 
 P = TypeVar("P")
-PATIENCE = 10.0
-"""Seconds after which what did not come is taken for lost."""
-
 QUIET = 0.15
 """Seconds after which what did not come, and should not, is believed not to come; there is nothing to wait for instead."""
 
@@ -42,20 +40,13 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
     async def tidily() -> None:
         try:
-            await asyncio.wait_for(scenario, 60.0)
+            await asyncio.wait_for(scenario, 2 * PATIENCE)
         finally:
             while _OPEN:
                 _OPEN.pop().close()
             await asyncio.sleep(0)
 
     asyncio.run(tidily())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what happens inside the broker, where nothing tells of it."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - no event is there for the sake of tests
-            await asyncio.sleep(0.005)
 
 
 def settings_for(folder: Path, **changes: Any) -> BrokerSettings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,13 @@ from mqtt5 import (
     PubAckReasonCode,
     PublishPacket,
     PubRelPacket,
-    QoS,
     SubAckReasonCode,
     SubscribePacket,
     TopicFilter,
     UnsubAckReasonCode,
 )
+from tests.clocks import HandClock
+from tests.waiting import PATIENCE, until
 
 from nearcast.broker.access import ClientLimits, Peer, Principal
 from nearcast.broker.core import Broker
@@ -30,23 +31,11 @@ from nearcast.broker.settings import BrokerSettings
 from nearcast.errors import JournalFailed
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt import names
 from nearcast.mqtt.requests import subscription_id
 from nearcast.mqtt.stream import PacketReader
-from nearcast.runtime.ports import Clock
 
-START = 1_790_000_000 * MICROSECONDS
-PATIENCE = 20.0
 SPOT = Point(49.8728, 8.6512)
-
-
-class HandClock(Clock):
-    def __init__(self, time: Instant = START) -> None:
-        self.time = time
-
-    def now(self) -> Instant:
-        return self.time
 
 
 @dataclass
@@ -253,12 +242,6 @@ class Rig:
         self.broker.journal.write(then=lambda _: done.set_result(None))
         await asyncio.wait_for(done, PATIENCE)
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Let the loop turn until it does; what is waited for has no event of its own."""
-        async with asyncio.timeout(PATIENCE):
-            while not holds():  # noqa: ASYNC110
-                await asyncio.sleep(0)
-
     async def settle(self) -> None:
         """Until nothing is left to do: everything read, judged, written and confirmed."""
         chronology = self.broker.temporal
@@ -268,7 +251,7 @@ class Rig:
             tasks = [*chronology.addressing._tasks, *chronology.unpublishing._tasks]
             if tasks:
                 await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
-            await self.until(lambda: all(replay.is_waiting or replay.live for replay in self._replays()))
+            await until(lambda: all(replay.is_waiting or replay.live for replay in self._replays()), pause=0.0)
             await self.written()
             if self._progress() == before:
                 return
@@ -302,6 +285,3 @@ async def running(folder: Path) -> AsyncIterator[Rig]:
         yield rig
     finally:
         await rig.close()
-
-
-__all__ = ["PATIENCE", "SPOT", "START", "HandClock", "QoS", "Rig", "Wire", "running", "told"]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hypothesis import strategies as st
-from tests.broker.temporal_rig import HandClock, Rig, Wire, told
+from tests.broker.temporal_rig import Rig, Wire, told
+from tests.clocks import HandClock
 
 from nearcast.model.delivery import delivery
 from nearcast.model.geometry import Point

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,9 +16,11 @@ from mqtt5 import PubAckPacket, QoS
 from tests.broker.talker import Talker, run, serving, talking
 from tests.broker.test_http import PROBLEM, asking, by_http
 from tests.broker.test_security import RULES
+from tests.waiting import PATIENCE
 
 import nearcast
 from nearcast.broker import answering
+from nearcast.broker.answer_rows import answers_in
 from nearcast.broker.answering import ANSWERED
 from nearcast.broker.schemes.plans import GATEWAYS
 from nearcast.broker.schemes.scheming import NAMED, PLANS
@@ -25,7 +30,7 @@ from nearcast.journal import DeliveryEntry, Put, TransitionEntry
 from nearcast.journal.group import Then
 from nearcast.model.time import MICROSECONDS, to_text
 from nearcast.records.answers import ANSWERS
-from nearcast.records.arrow import plain_schema
+from nearcast.records.arrow import plain_schema, stream_of
 
 PUBLISHED = 1_790_000_000_000_000
 LASTING = {"session_expiry_interval": 3_600}
@@ -39,11 +44,7 @@ def row(key: str, client: str, **more: Any) -> dict[str, Any]:
 
 def stream(*rows: dict[str, Any]) -> bytes:
     schema = plain_schema(ANSWERS)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as out:
-        out.write_table(pa.Table.from_pylist(list(rows), schema))
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return stream_of(pa.Table.from_pylist(list(rows), schema))
 
 
 async def hand_in(client: httpx.AsyncClient, *rows: dict[str, Any]) -> dict[str, int]:
@@ -103,6 +104,33 @@ def test_the_subscription_that_asked_decides_on_quality_and_identifier(tmp_path:
             await hand_in(client, row("k", identity(server, "ada"), subscription=held["#"]))
             packet = await ada.heard()
             assert (packet.qos, packet.subscription_ids) == (QoS.AT_MOST_ONCE, [8])
+
+    by_http(tmp_path, story)
+
+
+def test_what_is_on_its_way_to_the_disk_is_delivered_even_if_whoever_handed_it_in_has_gone(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with talking(server, "ada") as ada:
+            await ada.subscribe("city/#", 1)
+            broker = server.broker
+            written, go_on = asyncio.Event(), threading.Event()
+            broker.journal._writer.ask(lambda _store: (go_on.wait(PATIENCE), None)[1])
+            plain_write = broker.journal.write
+
+            def write(*parts: Any) -> int:
+                written.set()
+                return plain_write(*parts)
+
+            broker.answering.journal = SimpleNamespace(  # type: ignore[assignment]
+                write=write, known=broker.journal.known, load=broker.journal.load, is_behind=False
+            )
+            giving = asyncio.create_task(broker.answering.give(answers_in(stream(row("k", identity(server, "ada"))))))
+            await written.wait()
+            giving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await giving
+            go_on.set()
+            assert (await acknowledge(ada)).payload == b"slow"
 
     by_http(tmp_path, story)
 

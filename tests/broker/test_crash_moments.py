@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from mqtt5 import PubAckPacket, PubCompPacket, PublishPacket, PubRecPacket, PubRelPacket, QoS
-from tests.broker.talker import Talker, run, serving, talking, until
+from tests.broker.talker import Talker, run, serving, talking
+from tests.waiting import until
 
 from nearcast.broker.server import Server
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.broker.persistent_clients import Publisher, Subscriber
-from tests.broker.served import ServedBroker, served
-from tests.dissemination.transitions.cases import campaign
-
-
-async def until(condition: Callable[[], bool], patience: float = 60.0) -> None:
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110 - no event is there for the sake of tests
-            await asyncio.sleep(0.01)
+from tests.effort import campaign
+from tests.served import ServedBroker, served
+from tests.waiting import until
 
 
 class Load:
@@ -79,7 +73,7 @@ class Load:
 
 async def fall_and_rise(folder: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    async with served(folder) as broker:
+    with served(folder) as broker:
         load = Load(broker, chance)
         try:
             await load.begin()
@@ -88,9 +82,9 @@ async def fall_and_rise(folder: Path, kills: int, seed: int) -> None:
                     load.subscribers[3].away.set()
                 await load.more(chance.randrange(50, 800))
                 await asyncio.sleep(chance.uniform(0.0, 0.01))  # not always right after an acknowledgement
-                await broker.kill()
+                await asyncio.to_thread(broker.kill)
                 load.subscribers[3].away.clear()
-                await broker.start()
+                await asyncio.to_thread(broker.start)
             await load.more(200)
             await load.finish()
         finally:

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.served import ServedBroker, served
+from tests.documents import ROOT, blocks
+from tests.served import ServedBroker, served
+from tests.waiting import PATIENCE
 
 from nearcast.broker.settings import load
-
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +28,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedBroker]:
         yield running
 
 
-def blocks(document: str, kind: str) -> list[str]:
-    found = [code for language, code in BLOCK.findall((ROOT / document).read_text()) if language == kind]
-    assert found
-    return found
+def code_blocks(document: str, kind: str) -> list[str]:
+    """The blocks of that kind."""
+    return [code for _, code in blocks(ROOT / document, kind)]
 
 
 def commands(document: str) -> list[str]:
     """Those of the console blocks, put together from their lines."""
-    text = "\n".join(blocks(document, "console")).replace("\\\n", " ")
+    text = "\n".join(code_blocks(document, "console")).replace("\\\n", " ")
     return [line.removeprefix("$ ") for line in re.sub(r"\n    ", " ", text).splitlines() if line.strip()]
 
 
@@ -58,7 +55,7 @@ def test_the_mosquitto_clients_do_what_is_shown(broker: ServedBroker) -> None:
 
 
 def test_the_program_for_paho_prints_what_is_shown(broker: ServedBroker) -> None:
-    (program,) = blocks("docs/mqtt.md", "py")
+    (program,) = code_blocks("docs/mqtt.md", "py")
     program = program.replace('"localhost", 1883', f'"127.0.0.1", {broker.port}')
     answer = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True
@@ -70,7 +67,7 @@ def test_the_program_for_paho_prints_what_is_shown(broker: ServedBroker) -> None
 def test_curl_publishes_and_asks(broker: ServedBroker) -> None:
     answers = []
     for line in commands("docs/broker.md"):
-        words = shlex.split(line.replace("localhost:8080", f"127.0.0.1:{broker.ports['http']}"))
+        words = shlex.split(line.replace("localhost:8080", broker.http))
         answers.append(subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout)
     published, found = answers
     assert '"ids"' in published
@@ -78,7 +75,7 @@ def test_curl_publishes_and_asks(broker: ServedBroker) -> None:
 
 
 def test_the_settings_shown_can_be_read(tmp_path: Path) -> None:
-    (text,) = blocks("docs/broker.md", "toml")
+    (text,) = code_blocks("docs/broker.md", "toml")
     assert tomllib.loads(text)
     (tmp_path / "broker.toml").write_text(text)
     settings = load(tmp_path / "broker.toml")
@@ -87,7 +84,7 @@ def test_the_settings_shown_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_two_terminals_of_the_readme(broker: ServedBroker) -> None:
-    shown = [line.split("#  ")[0].split("   #")[0] for line in "\n".join(blocks("README.md", "sh")).splitlines()]
+    shown = [line.split("#  ")[0].split("   #")[0] for line in "\n".join(code_blocks("README.md", "sh")).splitlines()]
     pub = next(line for line in shown if line.startswith("nearcast pub"))
     sub = next(line for line in shown if line.startswith("nearcast sub"))
     command = str(Path(sys.executable).with_name("nearcast"))
@@ -99,7 +96,7 @@ def test_the_two_terminals_of_the_readme(broker: ServedBroker) -> None:
 
 
 def test_the_python_of_the_readme(broker: ServedBroker) -> None:
-    (code,) = blocks("README.md", "py")
+    (code,) = code_blocks("README.md", "py")
     code = code.replace("mqtt://localhost", broker.url).replace("print(event)", "print(event.topic); break")
     shared: dict[str, Any] = {}
     exec(f"import nearcast\nasync def main():\n{textwrap.indent(code, '    ')}", shared)  # noqa: S102 - that is the point

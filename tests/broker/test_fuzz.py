@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mqtt5 import ConnAckPacket, ConnectPacket, DisconnectPacket, Packet, PingRespPacket, PubAckPacket
 from tests.broker.attacks import Attack, attacks
-from tests.broker.talker import Talker, settings_for, until
-from tests.dissemination.transitions.cases import campaign, many
+from tests.broker.talker import Talker, settings_for
+from tests.dissemination.transitions.cases import many
+from tests.effort import campaign
+from tests.waiting import PATIENCE, until
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
@@ -26,7 +28,6 @@ from nearcast.broker.server import Server
 from nearcast.errors import ProtocolError
 from nearcast.mqtt.stream import PacketReader, encode
 
-PATIENCE = 20.0
 MOST_MEGABYTES = 150
 """Of growth of this process, with all that the tests themselves need."""
 

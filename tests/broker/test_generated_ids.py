@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import ConnAckPacket, ConnectPacket, DisconnectPacket
-from tests.broker.talker import Talker, broker, run, talking, until
+from tests.broker.talker import Talker, broker, run, talking
 from tests.broker.temporal_rig import running
+from tests.waiting import until
 
 import nearcast
 from nearcast.broker.server import Server

@@ -31,7 +31,7 @@ def waiting(world: World) -> int:
 
 def served_by(world: World) -> dict[str, MechanismSpec]:
     """Where the broker has each of them, whatever it is about to do."""
-    return {name: world.schemes._broker.schemes.scheme_of(name) for name in world.people}
+    return {name: world.schemes._broker.exchange.scheme_of(name) for name in world.people}
 
 
 def settled(world: World) -> dict[str, MechanismSpec]:
@@ -177,3 +177,20 @@ def test_an_error_that_nobody_expects_ends_the_transition_and_nobody_waits_for_e
     assert moved == [0]
     assert "ZeroDivisionError" in caplog.text
     assert waiting(world) == 0
+
+
+def test_whoever_was_silent_for_too_long_is_not_taken_up_again_by_a_later_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradual_broker, "PAUSE", 100.0)  # longer than old schemes go on
+    world = World(4, people=3 * AT_ONCE)
+    world.run(3.0)
+    exchange, silent = world.schemes._broker.exchange, world.people["c0"]
+    silent.disconnect()
+    world.schemes.transition(STE)
+    assert exchange.overlaps.serve("c0")
+    world.run(99.0)
+    assert waiting(world) == AT_ONCE
+    assert not exchange.overlaps.serve("c0")
+    world.run(1.001)
+    assert waiting(world) == 0
+    assert len(exchange.overlaps) == 1
+    assert not exchange.overlaps.serve("c0")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pyarrow.ipc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,6 +21,7 @@ from nearcast.broker.access.users import add_user
 from nearcast.broker.schemes.live import LiveSchemes
 from nearcast.broker.server import Server
 from nearcast.errors import TransitionFailed
+from nearcast.records.arrow import table_in
 
 CLOUD_EVENT = {"content-type": "application/cloudevents+json"}
 CLOUD_EVENTS = {"content-type": "application/cloudevents-batch+json"}
@@ -355,12 +354,12 @@ def test_the_tail_of_the_journal_is_an_arrow_stream(tmp_path: Path) -> None:
                 await writer.tell("a", b"%d" % number)
         answer = await client.get("/journal", params={"first": 0})
         assert answer.headers["content-type"].startswith("application/vnd.apache.arrow.stream")
-        table = pyarrow.ipc.open_stream(io.BytesIO(answer.content)).read_all()
+        table = table_in(answer.content)
         rows = table.to_pylist()
         assert sum(row["kind"] == "event" for row in rows) == 3
         following = int(table.schema.metadata[b"nearcast.next"])
         assert following == rows[-1]["offset"] + 1
         rest = await client.get("/journal", params={"first": following + 1000})
-        assert pyarrow.ipc.open_stream(io.BytesIO(rest.content)).read_all().num_rows == 0
+        assert table_in(rest.content).num_rows == 0
 
     by_http(tmp_path, story)

@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket, PublishPacket, QoS
-from tests.broker.talker import PATIENCE, Talker, broker, talking, until
+from tests.broker.talker import Talker, broker, talking
+from tests.waiting import PATIENCE, until
 from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import ConnectionClosed
 

@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.broker.temporal_rig import SPOT, HandClock, Rig, running
+from tests.broker.temporal_rig import SPOT, Rig, running
+from tests.clocks import HandClock
 
 from nearcast.errors import InvalidArea, InvalidEvent, QuotaExceeded
 from nearcast.model.geometry import Point

@@ -20,8 +20,9 @@ from mqtt5 import (
 )
 from tests.broker.in_memory import Client, InMemory
 from tests.broker.promises import DAY, MANY, answered, answers, numbers, publish, publishes, run, subscribe
-from tests.broker.talker import PATIENCE, serving, talking
 from tests.broker.talker import run as run_served
+from tests.broker.talker import serving, talking
+from tests.waiting import PATIENCE
 
 from nearcast.broker.connections.incoming import Incoming
 from nearcast.broker.sessions.session import Session

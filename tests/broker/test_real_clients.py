@@ -16,8 +16,9 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
-from tests.broker.talker import PATIENCE, broker, talking, until
+from tests.broker.talker import broker, talking
 from tests.broker.test_listeners import ALL
+from tests.waiting import PATIENCE, until
 
 from nearcast.broker.server import Server
 

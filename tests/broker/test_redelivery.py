@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.broker.talker import run
-from tests.broker.temporal_rig import HandClock, Rig, running
+from tests.broker.temporal_rig import Rig, running
+from tests.clocks import HandClock
 
 GROUP = "$share/workers/jobs/#"
 

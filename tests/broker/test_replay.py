@@ -9,7 +9,9 @@ from typing import TypeVar
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.temporal_rig import SPOT, HandClock, Rig, running, told
+from tests.broker.temporal_rig import SPOT, Rig, running, told
+from tests.clocks import HandClock
+from tests.waiting import until
 
 from nearcast.broker.temporal import held_back
 from nearcast.errors import InvalidProperty
@@ -243,7 +245,7 @@ def test_a_client_that_confirms_nothing_is_not_given_more_than_its_window(tmp_pa
         ids = await published(rig, 1_000)
         bob = await rig.connect("bob", confirms=False)
         await rig.subscribe("bob", since="-1h")
-        await rig.until(lambda: len(bob.got) >= 128)
+        await until(lambda: len(bob.got) >= 128, pause=0.0)
         for _ in range(100):
             await asyncio.sleep(0)
         assert len(bob.got) + len(rig.session("bob").queue) == 128
@@ -358,7 +360,7 @@ def test_a_replay_goes_on_after_its_client_was_away(tmp_path: Path) -> None:
         ids = await published(rig, 400)
         bob = await rig.connect("bob", expiry=1_000, confirms=False)
         await rig.subscribe("bob", since="-1h")
-        await rig.until(lambda: len(bob.got) >= 128)
+        await until(lambda: len(bob.got) >= 128, pause=0.0)
         rig.disconnect("bob")
         ids += await published(rig, 10, 1_000)
         again = await rig.connect("bob", expiry=1_000)
@@ -375,7 +377,7 @@ def test_a_replay_survives_a_kill(tmp_path: Path) -> None:
         ids = await published(rig, 400)
         bob = await rig.connect("bob", expiry=1_000, confirms=False)
         await rig.subscribe("bob", since="-1h")
-        await rig.until(lambda: len(bob.got) >= 128)
+        await until(lambda: len(bob.got) >= 128, pause=0.0)
         for packet in bob.got[:100]:
             bob.confirm(packet)
         live = await published(rig, 5, 1_000)

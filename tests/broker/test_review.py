@@ -28,8 +28,9 @@ from mqtt5 import (
     UnsubscribePacket,
     Will,
 )
-from tests.broker.talker import Talker, broker, run, serving, talking, until
+from tests.broker.talker import Talker, broker, run, serving, talking
 from tests.broker.temporal_rig import SPOT, running
+from tests.waiting import until
 
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.retained import AT_ONCE

@@ -77,7 +77,7 @@ def test_an_order_for_everybody_ends_regions_unless_it_fails(monkeypatch: pytest
     here = everywhere(SPARING)
     world.schemes.transition_in([here])
     with monkeypatch.context() as patched:
-        patched.setattr(world.schemes._broker.schemes, "transition", refuse)
+        patched.setattr(world.schemes._broker.exchange, "transition", refuse)
         with pytest.raises(TransitionFailed):
             world.schemes.transition(GRID)
     assert world.schemes.status().regions == (here,)
@@ -127,7 +127,7 @@ def test_who_was_named_keeps_its_scheme_if_a_plan_for_everybody_fails(monkeypatc
     world.run(3.0)
     world.schemes.transition(SPARING, ["c1"])
     with monkeypatch.context() as patched:
-        patched.setattr(world.schemes._broker.schemes, "transition", refuse)
+        patched.setattr(world.schemes._broker.exchange, "transition", refuse)
         with pytest.raises(TransitionFailed):
             world.schemes.transition(GRID)
         with pytest.raises(TransitionFailed):

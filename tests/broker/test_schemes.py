@@ -9,6 +9,7 @@ import pytest
 from tests.broker.scheme_world import EVERY_SCHEME, PLANE, PRIVATE, RADIAL, SPARING, World
 
 from nearcast.filtering.attraction import Zone
+from nearcast.model.geometry import Point, distance
 from nearcast.planning.regional import Region
 from nearcast.transition.specification import MechanismSpec
 
@@ -145,6 +146,31 @@ def test_whoever_comes_to_a_region_gets_its_scheme_and_whoever_leaves_it_that_of
     world.run(10.0)
     assert {world.schemes.scheme_of(name) for name in world.people} == {RADIAL, PRIVATE}
     assert judge(world) > 200
+
+
+def test_where_somebody_is_exactly_is_known_from_its_first_word_in_a_scheme_that_asks_for_it() -> None:
+    world = World(1, people=5)
+    world.run(3.0)
+
+    def known(name: str) -> Point | None:
+        return world.schemes.exact_position(name)
+
+    assert all(known(name) is not None for name in world.people)
+    world.schemes.transition(SPARING)
+    world.run(20.0)
+    assert all(known(name) is None for name in world.people)
+    world.schemes.transition(RADIAL)
+    for name in world.people:
+        assert world.schemes.scheme_of(name) == RADIAL
+        assert world.schemes.position(name) is not None
+        assert known(name) is None, "what is known was said when nobody cared whether it was up to date"
+    world.run(3.0)
+    for name, person in world.people.items():
+        at = known(name)
+        assert at is not None
+        assert distance(at, person.fix().position) < 20.0
+    world.schemes.transition(RADIAL, list(world.people))  # where all of them are
+    assert all(known(name) is not None for name in world.people)
 
 
 def test_whoever_stands_at_the_border_of_a_region_does_not_change_all_the_time() -> None:

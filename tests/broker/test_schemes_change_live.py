@@ -8,10 +8,8 @@ from pathlib import Path
 
 import uvloop
 from tests.broker.walking_crowd import CENTER, METRES, Verdict, crowd, judge
-from tests.client.served import ServedBroker, served
-from tests.dissemination.transitions.cases import campaign
-
-import nearcast
+from tests.effort import campaign
+from tests.served import ServedBroker, served
 
 PEOPLE_PER_SQUARE_METRE = 250e-6
 SCHEMES = ("EGRID(factor=10)", "STE", "RGRID", "RADIAL", "EGRID(factor=20, cover=circle)", "LPS", "EGRID(factor=4)")
@@ -32,9 +30,10 @@ east = {CENTER.lon + 2 * half}
 def exchange(broker: ServedBroker, scheme: str) -> int:
     """Have everybody brought to that scheme; how many transitions there were."""
     order = json.dumps({"scheme": scheme}).encode()
-    address = f"http://127.0.0.1:{broker.ports['http']}/transitions"
-    request = urllib.request.Request(address, order, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - an address of our own
+    request = urllib.request.Request(  # noqa: S310 - an address of our own
+        f"{broker.http}/transitions", order, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
         return int(json.load(answer)["transitions"])
 
 
@@ -44,20 +43,10 @@ async def keep_changing(broker: ServedBroker, every: float) -> None:
         await asyncio.to_thread(exchange, broker, scheme)
 
 
-async def rehearse(url: str) -> None:
-    """What has to be compiled is compiled: that may take longer than walkers are patient."""
-    async with nearcast.connect(url, session_expiry=0, timeout=120) as client:
-        await client.update(lat=0, lon=0)
-        async with client.subscribe("rehearsal", within=10) as events:
-            await client.publish("rehearsal")
-            await events.next(120)
-
-
 def walk(folder: Path, people: int, seconds: float, every: float) -> Verdict:
     size = (people / PEOPLE_PER_SQUARE_METRE) ** 0.5
 
     async def story() -> Verdict:
-        await rehearse(broker.url)
         changing = asyncio.create_task(keep_changing(broker, every))
         walkers = await crowd(broker.url, people, size, seconds, talks_every=6.0, seed=people)
         changing.cancel()

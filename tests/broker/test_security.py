@@ -20,8 +20,9 @@ from mqtt5 import (
     TopicFilter,
     Will,
 )
-from tests.broker.talker import Talker, broker, serving, settings_for, talking, until
+from tests.broker.talker import Talker, broker, serving, settings_for, talking
 from tests.broker.talker import run as run_scenario
+from tests.waiting import until
 
 from nearcast.broker.access import Peer
 from nearcast.broker.access.users import add_user

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import ConnectPacket, PublishPacket, QoS
-from tests.broker.served import COMMAND, PATIENCE, served
+from tests.served import COMMAND, served
+from tests.waiting import PATIENCE
 
 from nearcast.mqtt.stream import encode
 
@@ -34,7 +35,7 @@ async def failing(*options: str) -> str:
 
 def test_it_stops_within_five_seconds_whatever_goes_on_and_everything_acknowledged_stays(tmp_path: Path) -> None:
     async def story() -> None:
-        async with served(tmp_path) as broker:
+        with served(tmp_path) as broker:
             assert broker.said[-1] == "ready"
             assert {"mqtt", "http"} <= broker.addresses.keys()
             address = broker.addresses["mqtt"]
@@ -42,7 +43,7 @@ def test_it_stops_within_five_seconds_whatever_goes_on_and_everything_acknowledg
             asleep = socket.create_connection(address)  # says nothing, ever
             await asyncio.sleep(0.5)  # let the load run
             began = time.monotonic()
-            assert await broker.stop() == 0
+            assert await asyncio.to_thread(broker.stop) == 0
             assert time.monotonic() - began < 5.0
             asleep.close()
             counts = await asyncio.gather(*going)
@@ -78,13 +79,13 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
         config.write_text('[session]\nqueue_bytes = "5 kb"\n')
         unreadable = tmp_path / "unreadable.toml"
         unreadable.write_text("[session\n")
-        async with served(tmp_path / "data") as broker:
+        with served(tmp_path) as broker:
             port = str(broker.addresses["mqtt"][1])
             http_port = str(broker.addresses["http"][1])
             said = await asyncio.gather(
                 failing("--port", port, "--http-port", "0", "--data", str(tmp_path / "other")),
                 failing("--port", "0", "--http-port", http_port, "--data", str(tmp_path / "another")),
-                failing(*free, "--data", str(tmp_path / "data")),
+                failing(*free, "--data", str(broker.data)),
                 failing(*free, "--config", str(config)),
                 failing(*free, "--config", str(unreadable)),
                 failing(*free, "--config", str(tmp_path / "missing.toml")),

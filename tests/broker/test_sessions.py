@@ -20,7 +20,8 @@ from mqtt5 import (
     UnsubscribePacket,
     Will,
 )
-from tests.broker.talker import Talker, broker, run, serving, talking, until
+from tests.broker.talker import Talker, broker, run, serving, talking
+from tests.waiting import until
 
 from nearcast.broker.server import Server
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mqtt5 import PubAckPacket, PublishPacket, QoS, SubscribePacket, TopicFilter
-from tests.broker.talker import PATIENCE, Talker, broker, run, serving, talking, until
+from tests.broker.talker import Talker, broker, run, serving, talking
+from tests.waiting import PATIENCE, until
 
+from nearcast.broker.connections.connection import Connection
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.server import Server
 from nearcast.mqtt.stream import encode
@@ -71,15 +73,20 @@ def awake_dropped(server: Server) -> int:
     return server.broker.sessions.all["awake"].dropped
 
 
+async def congest(connection: Connection, writer: Talker) -> None:
+    """Publish what its client does not take until it takes no more."""
+    while not connection.congested:
+        writer.publish("news", LARGE)
+        await asyncio.sleep(0)
+
+
 def test_whoever_takes_nothing_for_too_long_is_cut_off(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         asleep = await sleeper(server, "asleep", "news", 0)
         async with talking(server, "writer") as writer:
             conversation = conversation_of(server, "asleep")
             connection = conversation._connection
-            while not connection.congested:
-                writer.publish("news", LARGE)
-                await asyncio.sleep(0)
+            await congest(connection, writer)
             since = connection.congested_since
             conversation.look_after(since + 29_000_000)
             assert conversation in server.broker.services.open
@@ -162,9 +169,7 @@ def test_who_takes_not_even_the_goodbye_is_forgotten(tmp_path: Path) -> None:
         async with talking(server, "writer") as writer:
             conversation = conversation_of(server, "asleep")
             connection = conversation._connection
-            while not connection.congested:
-                writer.publish("news", LARGE)
-                await asyncio.sleep(0)
+            await congest(connection, writer)
             asleep.send_bytes(b"\x00\x00")  # no packet of MQTT
             await until(lambda: connection.closing)
             assert conversation in server.broker.services.open

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.temporal_rig import SPOT, START, HandClock, Rig, running
+from tests.broker.temporal_rig import SPOT, Rig, running
+from tests.clocks import START, HandClock
 
 from nearcast.broker.temporal import context_history
 from nearcast.errors import QuotaExceeded

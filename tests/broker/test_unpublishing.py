@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.temporal_rig import SPOT, HandClock, Rig, running
+from tests.broker.temporal_rig import SPOT, Rig, running
+from tests.clocks import HandClock
 
 from nearcast.broker.temporal import unpublishing
 from nearcast.mqtt import names

@@ -11,25 +11,15 @@ from nearcast.cli.demo.witness import BORDER, PATIENCE, RADIUS, Flight, Report, 
 ADA, BOB, EVE = 1, 2, 3
 
 
-class Clock:
-    """Stands still unless it is set."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class Scene:
     """A witness, its clock, and short words for what people do."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.witness = Witness(self.clock)
+        self._now = 0.0
+        self.witness = Witness(lambda: self._now)
 
     def at(self, time: float) -> Witness:
-        self.clock.time = time
+        self._now = time
         return self.witness
 
     def stands(self, person: int, east: float, *, said: float, heard: float) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.client.served import ServedBroker, served
+from tests.served import ServedBroker, served
 
 from nearcast.broker.access.users import add_user
 

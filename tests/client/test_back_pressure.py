@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 

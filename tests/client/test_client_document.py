@@ -3,18 +3,16 @@
 import asyncio
 import contextlib
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.client.served import ServedBroker, served
+from tests.documents import ROOT, check_examples
+from tests.served import ServedBroker, served
 
 import nearcast
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
-BLOCK = re.compile(r"^```(py|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENT = ROOT / "docs" / "client.md"
 
 
 @pytest.fixture
@@ -25,16 +23,7 @@ def alone(tmp_path: Path) -> Iterator[ServedBroker]:
 
 
 def test_every_example_runs_and_prints_what_is_shown(alone: ServedBroker) -> None:
-    shared: dict[str, Any] = {"__name__": "client"}
-    printed = ""
-    for kind, code in BLOCK.findall(DOCUMENT.read_text()):
-        if kind == "console":
-            assert printed == code
-            continue
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            program = code.replace("mqtt://localhost", alone.url)
-            exec(compile(program, DOCUMENT.name, "exec"), shared)  # noqa: S102 - that is the point
-        printed = output.getvalue()
+    shared = check_examples(DOCUMENT, "py", "console", lambda code: code.replace("mqtt://localhost", alone.url))
 
     async def call_the_functions() -> None:
         async with nearcast.connect(alone.url) as me:

@@ -5,7 +5,7 @@ import json
 import sys
 
 import pytest
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 from nearcast import Circle, Path, Point

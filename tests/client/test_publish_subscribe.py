@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 from nearcast import Box, Circle, Client, Event, Events, OneOf, Path, Point, Range

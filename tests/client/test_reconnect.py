@@ -7,7 +7,7 @@ import mqtt5
 import pytest
 from mqtt5 import PublishPacket
 from tests.client.peers import Peer, peer
-from tests.client.served import ServedBroker, served
+from tests.served import ServedBroker, served
 
 import nearcast
 from nearcast.client.link import Link

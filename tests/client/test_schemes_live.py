@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from tests.client.conftest import PASSWORD, USER
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 from nearcast import Event, Events, Point
@@ -53,7 +53,7 @@ async def walk(broker: ServedBroker, schemes: list[str], *, chance: random.Rando
 
 
 def transition(broker: ServedBroker, scheme: str) -> None:
-    url = f"http://{USER}:{PASSWORD}@127.0.0.1:{broker.ports['http']}"
+    url = broker.http.replace("//", f"//{USER}:{PASSWORD}@")
     assert main(["transition", scheme, "--url", url]) == 0
 
 

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 from nearcast import Circle, Point

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.client.conftest import PASSWORD, USER
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 
 import nearcast
 from nearcast.client.address import address_in
@@ -18,7 +18,8 @@ TRANSPORTS = {"mqtt": "mqtt", "mqtts": "mqtts", "ws": "websocket", "wss": "webso
 
 
 def url_of(broker: ServedBroker, scheme: str) -> str:
-    return f"{scheme}://127.0.0.1:{broker.ports[TRANSPORTS[scheme]]}"
+    host, port = broker.addresses[TRANSPORTS[scheme]]
+    return f"{scheme}://{host}:{port}"
 
 
 def options_of(broker: ServedBroker, scheme: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import mqtt5
 import pytest
 from mqtt5 import ConnAckReasonCode, DisconnectReasonCode, PublishPacket
 from tests.client.peers import Answer, Peer, peer, refusing, welcoming
-from tests.client.served import ServedBroker
+from tests.served import ServedBroker
 from tests.waiting import free_port
 
 import nearcast

@@ -9,15 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from tests.waiting import SPARK_PATIENCE, free_port, wait_until
 
 from nearcast.pipeline.java import find_java
 
-PATIENCE = 90.0
 HOME = Path(pyspark.__file__).parent
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
@@ -107,25 +106,23 @@ def process(folder: Path, name: str, command: list[str]) -> Iterator[None]:
 
 
 def wait_for(log: Path, pattern: str) -> None:
-    """Until the log says so: look again as soon as a little time has passed."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if re.search(pattern, log.read_text(errors="replace")):
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"{log} does not say {pattern!r}: {log.read_text(errors='replace')[-2000:]}")
+    """Until the log says so."""
+
+    def said() -> str:
+        return log.read_text(errors="replace")
+
+    wait_until(
+        lambda: re.search(pattern, said()) is not None,
+        SPARK_PATIENCE,
+        lambda: f"{log} does not say {pattern!r}, but {said()[-2000:]}",
+    )
 
 
 def wait_for_port(port: int, log: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    def listens() -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"nobody listens at {port}: {log.read_text(errors='replace')[-2000:]}")
+            return True
+        return False
 
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
+    problem = f"nobody listens at {port}"
+    wait_until(listens, SPARK_PATIENCE, lambda: f"{problem}: {log.read_text(errors='replace')[-2000:]}")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cluster.clusters import connect_server, environment, standalone
 from tests.pipeline.tables.lakes import DAY, Lake, event, report, unpublished
+from tests.waiting import SPARK_PATIENCE
 
 from nearcast.metrics import run_metrics
 from nearcast.pipeline.session import FAST_START
@@ -21,7 +22,6 @@ from nearcast.scenario.simulation import simulate
 pytestmark = pytest.mark.slow
 
 COMMAND = Path(sys.executable).with_name("nearcast")
-PATIENCE = 240
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def run(folder: Path, *arguments: str) -> Any:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=SPARK_PATIENCE,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
@@ -131,7 +131,7 @@ def submit(folder: Path, master: str, program: str, *arguments: str) -> str:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=SPARK_PATIENCE,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr + answer.stdout

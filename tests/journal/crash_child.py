@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, JournalSettings, Put, UnpublishEntry
+from nearcast.runtime.live.clock import LiveClock
 
 IN_FLIGHT = 40
 
@@ -27,7 +28,7 @@ def say(*words: int) -> None:
 async def run(folder: Path) -> None:
     loop = asyncio.get_running_loop()
     settings = JournalSettings(checkpoint_bytes=1_000_000)
-    journal = Journal.open(folder, settings, loop.call_soon_threadsafe)
+    journal = Journal.open(folder, settings, loop.call_soon_threadsafe, LiveClock().now)
     group = int(journal.load("groups").get("last", b"0"))
     say(journal.head, group)
 

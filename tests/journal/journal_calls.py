@@ -9,11 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tests.clocks import START
+from tests.waiting import PATIENCE
+
 from nearcast.errors import JournalFailed
 from nearcast.journal import EventEntry, Journal, JournalSettings, Put, Record
-
-PATIENCE = 20.0
-START = 1_790_000_000_000_000
 
 
 class Calls:
@@ -42,9 +42,7 @@ class Opened:
         self.now = now
         self.calls = Calls()
         self.outcomes: list[tuple[Any, JournalFailed | None]] = []
-        self.problems: list[str | None] = []
         self.journal = Journal.open(folder, JournalSettings(**settings), self.calls, lambda: self.now)
-        self.journal.watch(self.problems.append)
 
     def write(self, *records: Record, puts: tuple[Put, ...] = (), name: Any = None) -> int:
         return self.journal.write(records, puts, lambda failed: self.outcomes.append((name, failed)))
@@ -54,6 +52,11 @@ class Opened:
         settled: list[None] = []
         self.journal.write(then=lambda _: settled.append(None))
         self.calls.run_until(lambda: bool(settled))
+
+    def recover(self) -> None:
+        """Until it can write again."""
+        while self.journal.problem is not None:
+            self.settle()
 
     def written(self, *records: Record, puts: tuple[Put, ...] = ()) -> int:
         first = self.write(*records, puts=puts)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
-from tests.journal.journal_calls import PATIENCE, START, Opened, event, opened
+from tests.clocks import START
+from tests.journal.journal_calls import Opened, event, opened
+from tests.waiting import PATIENCE
 
 from nearcast.journal import (
     ClientEntry,

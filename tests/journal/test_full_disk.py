@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journal.journal_calls import PATIENCE, Opened, event, opened
+from tests.journal.journal_calls import Opened, event, opened
 from tests.small_disk import MEGABYTE, small_disk
+from tests.waiting import PATIENCE
 
 from nearcast.errors import JournalFailed
 from nearcast.journal import Put
@@ -43,15 +44,14 @@ def test_a_full_disk_fails_writes_with_a_reason_and_loses_nothing_that_was_ackno
     with opened(disk / "journal", **SMALL) as it:
         durable = fill(it)
         assert "the disk is full; make room" in str(it.outcomes[-1][1])
-        assert it.problems[0] == it.journal.problem == str(it.outcomes[-1][1])
+        assert it.journal.problem == str(it.outcomes[-1][1])
         for number in range(3):
             assert "full" in str(it.failed(event(-number, size=20_000)))
         assert [offset for offset, _ in it.all()] == durable
         assert it.journal.load("last") == {"event": str(durable[-1]).encode()}
 
         ballast.unlink()
-        it.calls.run_until(lambda: it.journal.problem is None)
-        assert it.problems[-1] is None
+        it.recover()
         later = it.written(event(9_999, size=20_000))
         assert later > durable[-1] + 3
     with opened(disk / "journal", **SMALL) as it:
@@ -84,7 +84,7 @@ def test_what_retention_deletes_on_a_full_disk_can_be_used_again_and_again(disk:
         for _ in range(4):
             durable = fill(it)
             it.now += 1_000_000_000  # all of it is old enough to go
-            it.calls.run_until(lambda: it.journal.problem is None)
+            it.recover()
             it.written(event(0, size=20_000))
             assert it.journal.oldest > durable[-1]
             it.now -= 1_000_000_000
@@ -94,7 +94,7 @@ def test_what_was_exported_can_be_noted_on_a_full_disk_and_makes_room(disk: Path
     with opened(disk / "journal", **SMALL, keep_bytes=MEGABYTE, lake=tmp_path / "lake") as it:
         durable = fill(it)  # nothing is exported, so nothing may go
         it.journal.set_exported(durable[-1] + 1)
-        it.calls.run_until(lambda: it.journal.problem is None)
+        it.recover()
         it.written(event(9_999, size=20_000))
         it.journal.trim().result(PATIENCE)
         assert it.journal.statistics().bytes <= MEGABYTE
@@ -112,7 +112,7 @@ def test_a_database_that_may_not_grow_fails_writes_and_recovers_without_being_ro
         durable = fill(it)
         assert "full" in str(it.journal.problem)
         limit(10_000)
-        it.calls.run_until(lambda: it.journal.problem is None)
+        it.recover()
         later = it.written(event(1, size=20_000))
         assert [offset for offset, _ in it.all()] == [*durable, later]
 
@@ -130,7 +130,7 @@ def test_a_disk_that_becomes_read_only_fails_writes_and_recovers(tmp_path: Path)
         assert "cannot be written" in str(it.failed(event(1)))
         assert it.all() == [(first, event(0))]
         read_only("OFF")
-        it.calls.run_until(lambda: it.journal.problem is None)
+        it.recover()
         later = it.written(event(2))
         assert it.all() == [(first, event(0)), (later, event(2))]
 

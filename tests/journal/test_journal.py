@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.journal.journal_calls import PATIENCE, START, Calls, event, opened
+from tests.clocks import START
+from tests.journal.journal_calls import Calls, event, opened
+from tests.waiting import PATIENCE
 
 from nearcast.errors import InvalidRecord, InvalidValue, JournalFailed
 from nearcast.journal import (
@@ -32,6 +34,7 @@ from nearcast.journal import (
 from nearcast.journal.database import FILE
 from nearcast.journal.entries import time_of
 from nearcast.journal.store import Store
+from nearcast.runtime.live.clock import LiveClock
 
 _texts = st.text(max_size=8)
 _times = st.integers(min_value=START - 1_000_000, max_value=START + 1_000_000)
@@ -156,7 +159,7 @@ def test_an_empty_write_is_told_after_all_that_was_written_before_it(tmp_path: P
 def test_outcomes_come_on_the_thread_of_the_loop(tmp_path: Path) -> None:
     async def run() -> list[int]:
         loop = asyncio.get_running_loop()
-        journal = Journal.open(tmp_path, JournalSettings(), loop.call_soon_threadsafe)
+        journal = Journal.open(tmp_path, JournalSettings(), loop.call_soon_threadsafe, LiveClock().now)
         threads: list[int] = []
         told = asyncio.Event()
 
@@ -216,7 +219,7 @@ def test_one_outcome_that_raises_does_not_keep_the_others_from_being_told(tmp_pa
 def test_closing_commits_what_is_waiting_and_refuses_what_comes_later(tmp_path: Path) -> None:
     calls = Calls()
     outcomes: list[JournalFailed | None] = []
-    journal = Journal.open(tmp_path, JournalSettings(), calls)
+    journal = Journal.open(tmp_path, JournalSettings(), calls, LiveClock().now)
     for number in range(50):
         journal.write([event(number)], [Put("session", str(number), b"v")], outcomes.append)
     journal.close()
@@ -231,7 +234,7 @@ def test_closing_commits_what_is_waiting_and_refuses_what_comes_later(tmp_path: 
 
 def test_a_loop_that_is_gone_does_not_keep_records_from_being_committed(tmp_path: Path) -> None:
     loop = asyncio.new_event_loop()
-    journal = Journal.open(tmp_path, JournalSettings(), loop.call_soon_threadsafe)
+    journal = Journal.open(tmp_path, JournalSettings(), loop.call_soon_threadsafe, LiveClock().now)
     loop.close()
     journal.write([event(1)], then=lambda _: None)
     journal.close()

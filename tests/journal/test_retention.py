@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.journal.journal_calls import PATIENCE, START, Opened, event, opened
+from tests.clocks import START
+from tests.journal.journal_calls import Opened, event, opened
+from tests.waiting import PATIENCE
 
 from nearcast.errors import OffsetTrimmed
 

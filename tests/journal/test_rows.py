@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.journal.journal_calls import START
+from tests.clocks import START
 
 from nearcast.broker.presence import Presence
 from nearcast.journal.entries import NAMES, ContextEntry, EventEntry, Record

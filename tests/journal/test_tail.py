@@ -8,13 +8,16 @@ from typing import Any, cast
 import msgspec
 import pyarrow as pa
 import pytest
-from tests.journal.journal_calls import PATIENCE, START, event, opened
+from tests.clocks import START
+from tests.journal.journal_calls import event, opened
+from tests.waiting import PATIENCE
 
 from nearcast.errors import JournalFailed, OffsetTrimmed
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, ReportEntry, TransitionEntry, UnpublishEntry
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import NEXT, OLDEST, decoded, stretches, tail
 from nearcast.model.time import to_datetime
+from nearcast.records.arrow import table_in
 
 
 def test_every_record_is_a_row_with_its_columns_and_its_body(tmp_path: Path) -> None:
@@ -27,7 +30,7 @@ def test_every_record_is_a_row_with_its_columns_and_its_body(tmp_path: Path) -> 
     ]
     with opened(tmp_path) as it:
         it.written(*records)
-        table = pa.ipc.open_stream(tail(it.journal, 0)).read_all()
+        table = table_in(tail(it.journal, 0))
     rows = table.to_pylist()
     assert [row["offset"] for row in rows] == [0, 1, 2, 3, 4]
     assert [row["kind"] for row in rows] == ["event", "report", "unpublish", "transition", "delivery"]
@@ -47,7 +50,7 @@ def test_a_reader_goes_on_where_the_metadata_says_until_nothing_is_left(tmp_path
         it.settle()
         following = 0
         for expected in (4, 4, 2, 0):
-            table = pa.ipc.open_stream(tail(it.journal, following, limit=4)).read_all()
+            table = table_in(tail(it.journal, following, limit=4))
             assert table.num_rows == expected
             found += table["offset"].to_pylist()
             following = int(table.schema.metadata[NEXT])
@@ -64,13 +67,13 @@ def test_what_was_deleted_is_not_passed_over_in_silence(tmp_path: Path) -> None:
             tail(it.journal, 0)
         with pytest.raises(OffsetTrimmed):
             stretches(it.journal, 0, 9)
-        table = pa.ipc.open_stream(tail(it.journal, 1)).read_all()
+        table = table_in(tail(it.journal, 1))
         assert table["offset"].to_pylist() == [1]
         assert table.schema.metadata[OLDEST] == b"1"
 
 
 def read_stretches(journal: Journal, first: int, last: int, **wanted: Any) -> tuple[list[tuple[int, Record]], int]:
-    table = pa.ipc.open_stream(stretches(journal, first, last, **wanted)).read_all()
+    table = table_in(stretches(journal, first, last, **wanted))
     found = [each for kind in NAMES for each in decoded(table, cast("type[Record]", kind))]
     return sorted(found, key=lambda each: each[0]), int(table.schema.metadata[NEXT])
 
@@ -117,7 +120,7 @@ def test_stretches_of_other_kinds_and_times_are_left_out(tmp_path: Path) -> None
 def test_what_was_changed_on_its_way_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as it:
         it.written(event(0))
-        table = pa.ipc.open_stream(stretches(it.journal, 0, 1)).read_all()
+        table = table_in(stretches(it.journal, 0, 1))
     [body] = table["body"].to_pylist()
     changed = table.set_column(3, table.schema.field("body"), pa.array([body[:-1] + b"y"]))
     with pytest.raises(JournalFailed, match="the records 0 to 0 have been changed"):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from nearcast.records import arrow_schema, table
+from nearcast.records.arrow import plain_schema
 
 CLIENTS = ("ada", "bob", "cäcilie", "dan")
 PLACE = {"lat": None, "lon": None, "reach": None}
@@ -17,11 +18,7 @@ Row = dict[str, Any]
 
 def as_table(name: str, rows: list[Row], *, pieces: int = 1, plain: bool = False) -> Any:
     """A record table of these rows; in pieces, each numbers its names anew; plain ones have no numbers (as from Spark)."""
-    schema = arrow_schema(table(name))
-    if plain:
-        schema = pa.schema(
-            [field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in schema]
-        )
+    schema = (plain_schema if plain else arrow_schema)(table(name))
     size = max(1, -(-len(rows) // pieces))
     parts = [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
     return pa.concat_tables([pa.Table.from_pylist(part, schema) for part in parts])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 from tests.broker.test_schemes_change_live import settings
 from tests.broker.walking_crowd import Verdict, Walk, crowd, judge
-from tests.client.served import ServedBroker, served
+from tests.served import ServedBroker, served
 
 from nearcast.metrics.maps import Grid
 from nearcast.pipeline.observation import density
@@ -45,7 +45,7 @@ class Operator:
 
     def __init__(self, spark: SparkSession, broker: ServedBroker) -> None:
         self._spark = spark
-        self._url = f"http://127.0.0.1:{broker.ports['http']}"
+        self._url = broker.http
 
     def table(self, name: str) -> DataFrame:
         return self._spark.read.format("nearcast").option("table", name).option("broker", self._url).load()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipeline.observation.observed_frames import BEGINNING, at, frame, rows
+from tests.pipeline.frames import BEGINNING, at, frame, rows
 
 from nearcast.errors import InvalidPlan
 from nearcast.filtering.attraction import Zone

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.client.conftest import PASSWORD, SETTINGS, USER
-from tests.client.served import served
 from tests.client.test_schemes_live import walk
 from tests.dissemination.transitions.cases import assert_nothing_is_lost
 from tests.dissemination.transitions.comparison import compared
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Plan
 from tests.filtering.test_recall import measured
-from tests.serve_process import COMMAND
+from tests.served import COMMAND, served
 
 from nearcast.broker.access.users import add_user
 from nearcast.errors import InvalidScenario, InvalidScheme

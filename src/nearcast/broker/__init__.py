@@ -14,6 +14,7 @@
 ``settings``, ``logs`` configuration
 ``access``             who may do what
 ``http``               the same by HTTP; metrics and health
+``on_disk``            writing, and awaiting the commit
 ``sliced_work``        what would hold up the loop, in small steps
 =====================  =====================================================================
 """

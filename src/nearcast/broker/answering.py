@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.broker.answer_rows import Answer
+from nearcast.broker.on_disk import decision
 from nearcast.broker.publishing.entries import Owed, message_in
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.broker.sessions.sessions import Sessions
@@ -124,26 +125,24 @@ class Answering:
         at = self.now()
         puts = [Put(ANSWERED, key, at.to_bytes(8, "big")) for key in keys]
         entries = [DeliveryEntry(at, group[0][0].offset, _entry(group)) for group in groups]
-        written: asyncio.Future[JournalFailed | None] = asyncio.get_running_loop().create_future()
+        decided, tell = decision()
 
         def then(failed: JournalFailed | None) -> None:
-            if not written.done():
-                written.set_result(failed)
+            # Here, and not behind the wait: whoever handed it in may have gone.
+            for offset, (entry, group) in enumerate(zip(entries, groups, strict=True), first):
+                if failed is None:
+                    self._send(offset, entry, group)
+                else:
+                    for _, copy in group:
+                        copy.session.give_up(offset)
+            tell(failed)
 
         first = self.journal.write(entries, puts, then)
         for offset, group in enumerate(groups, first):
             for _, copy in group:
                 if copy.session.durable and copy.qos:
                     copy.session.owe(offset)
-        failed = await asyncio.shield(written)
-        for offset, (entry, group) in enumerate(zip(entries, groups, strict=True), first):
-            if failed is None:
-                self._send(offset, entry, group)
-            else:
-                for _, copy in group:
-                    copy.session.give_up(offset)
-        if failed is not None:
-            raise failed
+        await decided
 
     def _send(self, offset: int, entry: DeliveryEntry, group: list[tuple[Answer, _Copy]]) -> None:
         message = message_in(entry.event, offset)

@@ -12,11 +12,13 @@ from typing import Final
 from mqtt5 import DisconnectReasonCode
 
 from nearcast.broker.access import Access, Admission
-from nearcast.broker.access.limits import Quotas
-from nearcast.broker.answering import Answering
+from nearcast.broker.access.access import AccessStatistics
+from nearcast.broker.access.limits import AdmissionStatistics, Quotas
+from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
+from nearcast.broker.logs import ProblemLog
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing.batching import Batching, BatchingStatistics
 from nearcast.broker.publishing.entries import message_in
@@ -39,7 +41,7 @@ from nearcast.broker.temporal.service import TemporalService, TemporalStatistics
 from nearcast.errors import InvalidInput, OffsetTrimmed
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, JournalStatistics
 from nearcast.journal import JournalSettings as StorageSettings
-from nearcast.journal.archive import Archive
+from nearcast.journal.archive import Archive, ArchiveStatistics
 from nearcast.journal.identities import Identities
 from nearcast.matching import Matcher
 from nearcast.model.time import MICROSECONDS
@@ -47,7 +49,7 @@ from nearcast.mqtt.names import ReservedTopic
 from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.ports import Clock
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 LOOK_BACK: Final = 10_000
 """Records read at the start even if nobody is owed them: whose acknowledgement was lost in the fall may send them again."""
 
@@ -64,6 +66,10 @@ class BrokerStatistics:
     routing: RouterStatistics
     presence: PresenceStatistics
     journal: JournalStatistics
+    archive: ArchiveStatistics
+    access: AccessStatistics
+    admission: AdmissionStatistics
+    answering: AnsweringStatistics
     schemes: SchemesStatistics
     time: TemporalStatistics
     batching: BatchingStatistics
@@ -169,6 +175,9 @@ class Broker:
         )
         self.answering: Final = Answering(self.journal, self.sessions, self.temporal.unpublishing.offsets, now)
         self.plans: Final = Plans(self.journal, self.sessions, self.scheming, now)
+        self._problems: Final = ProblemLog(
+            {"journal": lambda: self.journal.problem, "lake": lambda: self.archive.problem}
+        )
         self._ticking: asyncio.TimerHandle | None = None
 
     def statistics(self) -> BrokerStatistics:
@@ -183,6 +192,10 @@ class Broker:
             routing=self.router.statistics(),
             presence=self.presence.statistics(),
             journal=self.journal.statistics(),
+            archive=self.archive.statistics(),
+            access=self.access.statistics(),
+            admission=self.services.admission.statistics(),
+            answering=self.answering.statistics(),
             schemes=self.scheming.live.statistics(),
             time=self.temporal.statistics(),
             batching=self.batching.statistics(),
@@ -247,6 +260,7 @@ class Broker:
 
     def _tick(self) -> None:
         self._ticking = self.loop.call_later(1.0, self._tick)
+        self._problems.look()
         now = self.clock.now()
         for conversation in list(self.services.open):
             conversation.look_after(now)

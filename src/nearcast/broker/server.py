@@ -19,7 +19,7 @@ from nearcast.errors import SetupError
 if TYPE_CHECKING:
     from nearcast.broker.http.listening import HttpServer
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 BACKLOG: Final = 4_096
 GARBAGE: Final = 20_000
 """Objects that may be new before cycles are looked for among them."""

@@ -31,12 +31,16 @@ def serve(
     from nearcast.broker.server import Server
     from nearcast.broker.server import serve as run
     from nearcast.broker.settings import BrokerSettings, load
+    from nearcast.matching.compilation import compile_kernels, is_compiled
 
     settings = BrokerSettings() if config is None else load(config)
     settings = settings.changed(data=data, port=_port("--port", port), http_port=_port("--http-port", http_port))
     for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
         check()  # before any port is open
     set_up(settings.log)
+    if not is_compiled():
+        tell("compiling, once on this machine: half a minute")
+        compile_kernels()
     # Every connection is an open file; the usual limit is there for programs of another kind.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -44,6 +48,7 @@ def serve(
     def ready(server: Server) -> None:
         for name, (host, number) in server.addresses.items():
             tell(f"{name} on {host}:{number}")
+        tell(f"data in {settings.data}")
         tell("ready")
 
     uvloop.run(run(settings, ready))

@@ -48,6 +48,9 @@ def sub(
     """Print events as they come: place, time and content as asked for."""
     position = point_option(at, "--at")
     area = area_option(within, None, "--within")
+    if area is not None and area.is_relative and position is None:
+        # Nobody else can say where this client is: it would wait for ever.
+        raise typer.BadParameter(f"--within {within} lies around you, and nothing says where that is: add --at LAT,LON")
     client = client_of(url, user, password, tls, timeout)
     events = client.subscribe(topic, within=area, where=where, since=since, until=until, qos=qos)
     ends = count is not None or until is not None or wait is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from typing import Final
 
 from rich.console import Console
@@ -13,9 +12,11 @@ from rich.live import Live
 from nearcast.cli.watch_picture import Picture
 from nearcast.client.client import Client
 from nearcast.client.events import Events
+from nearcast.runtime.live.clock import LiveClock
 
 _FRAMES_PER_SECOND: Final = 4
 _PLAIN_SIZE: Final = (100, 30)
+now: Final = LiveClock().now
 
 
 async def watching(client: Client, events: Events, picture: Picture, headless: float | None) -> None:
@@ -38,13 +39,13 @@ async def watching(client: Client, events: Events, picture: Picture, headless: f
 
 async def _read(events: Events, picture: Picture) -> None:
     async for event in events:
-        picture.add(event, _now())
+        picture.add(event, now())
 
 
 async def _draw_live(console: Console, picture: Picture) -> None:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(picture.drawn(*console.size, _now()), refresh=True)
+            live.update(picture.drawn(*console.size, now()), refresh=True)
             await asyncio.sleep(1 / _FRAMES_PER_SECOND)
 
 
@@ -54,8 +55,4 @@ async def _print(console: Console, picture: Picture, seconds: float | None) -> N
     while left > 0:
         await asyncio.sleep(min(left, 1.0))
         left -= 1.0
-        console.print(picture.drawn(*_PLAIN_SIZE, _now()))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000
+        console.print(picture.drawn(*_PLAIN_SIZE, now()))

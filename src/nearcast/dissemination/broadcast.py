@@ -31,4 +31,4 @@ class Broadcast(Carrier):
         self._endpoint.broadcast(message_of(event, local=local))
 
     def _receive(self, _sender: Address, message: EventMessage) -> None:
-        self.arrived(event_in(message), self._interface, HOPS)
+        self.inbox.receive(event_in(message), self._interface, HOPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from nearcast.dissemination.inbox import Inbox, Interest
@@ -17,8 +17,8 @@ from nearcast.runtime.ports import Cancellable
 class Carrier(Component):
     """A mechanism that takes events from here to others, and brings those of others."""
 
-    arrived: Callable[[Event, str, int], None]
-    """To be called with each event that reaches this host, the path it took and how many hops; set by the service."""
+    inbox: Inbox
+    """To be told of each event that reaches this host, the path it took and how many hops; set by the service."""
 
     @abstractmethod
     def carry(self, event: Event, *, local: bool) -> None:
@@ -44,7 +44,7 @@ class CarriedEvents(EventService):
     def start(self, host: Host) -> None:
         self.inbox = Inbox(host)
         for carrier in self._carriers:
-            carrier.arrived = self.inbox.receive
+            carrier.inbox = self.inbox
 
     def publish(self, event: Event, *, local: bool = False) -> None:
         for carrier in self._carriers:

@@ -6,9 +6,7 @@ is still there, and whether the broker knows all that its clients believe it to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import ClassVar, Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.cloud_messages import (
@@ -25,27 +23,21 @@ from nearcast.dissemination.cloud_messages import (
     message_of,
     subscription_in,
 )
-from nearcast.dissemination.scheme_broker import SchemeBroker
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.dissemination.wire import EventMessage, event_in, without_tag
 from nearcast.dissemination.wire import message_of as event_message_of
-from nearcast.filtering.context import ClientContext
-from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining, ToClient
+from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
 from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.runtime.host import Component, Host
+from nearcast.runtime.host import Host
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Endpoint
-from nearcast.transition.specification import MechanismSpec
 
 __all__ = ["BrokerSettings", "BrokerStatistics", "CloudBroker", "Memory"]
 
 
-class CloudBroker(Component):
-    """After ``HostEngine`` and ``TransitionCoordinator`` among the components of its host."""
-
-    schemes_type: ClassVar[type[SchemeBroker]] = SchemeBroker
-
+class CloudBroker(PlannedBroker):
     def __init__(
         self,
         territory: Territory,
@@ -53,74 +45,23 @@ class CloudBroker(Component):
         memory: Memory | None = None,
         interface: str = "cellular",
     ) -> None:
-        self._memory: Final = memory or Memory()
-        self._recovered: Final = bool(self._memory.plans)
-        self._territory: Final = territory
-        self._settings: Final = settings
-        self._interface: Final = interface
+        super().__init__(territory, settings, memory or Memory(), interface)
         self._heard: dict[Address, Instant] = {}
         self._doubtful: set[Address] = set()
         self._forgotten = 0
-        self._host: Host
-        self._endpoint: Endpoint
-        self.schemes: SchemeBroker
 
-    def start(self, host: Host) -> None:
-        self._host = host
-        self._listen(host)
-        self.schemes = self.schemes_type(host, self._territory, self._settings, self._memory, self._say, self._deliver)
-        host.timers.every(max(self._settings.grace / 4, 0.001), self.schemes.expire)
-
-    def _listen(self, host: Host) -> None:
-        """Take up the link."""
-        self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, *FROM_CLIENT)
+    def _listen(self, host: Host) -> Endpoint:
         # Who fails says nothing: whoever has been silent for long is taken for gone (product.md: the session expires).
         host.timers.every(self._settings.forget_after / 4, self._forget_silent)
+        return host.link(self._interface).open(PORT, self._receive, EventMessage, *FROM_CLIENT)
 
     def statistics(self) -> BrokerStatistics:
         return replace(self.schemes.statistics(), clients=len(self._heard), forgotten=self._forgotten)
 
     @property
     def clients(self) -> list[Address]:
-        """All that are known, in the order in which they came."""
+        """Also those that are in no scheme, because they only publish."""
         return list(self._heard)
-
-    # Schemes: what planners need of them
-
-    @property
-    def recovered(self) -> bool:
-        """Whether it went on, when it started, with what it was told in an earlier life."""
-        return self._recovered
-
-    @property
-    def scheme(self) -> MechanismSpec:
-        """That of newcomers."""
-        return self.schemes.scheme
-
-    def scheme_of(self, client: Address) -> MechanismSpec:
-        return self.schemes.scheme_of(client)
-
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
-        """Bring all clients, or these, to that scheme; raises ``TransitionFailed`` if the broker cannot change."""
-        self.schemes.transition(scheme, clients)
-
-    @property
-    def watch(self) -> Callable[[Address, ClientContext], None]:
-        """Told of every client whose context has changed."""
-        return self.schemes.watch
-
-    @watch.setter
-    def watch(self, watch: Callable[[Address, ClientContext], None]) -> None:
-        self.schemes.watch = watch
-
-    @property
-    def published(self) -> Callable[[Event, list[Address]], None]:
-        """Told of every event and of those it goes to."""
-        return self.schemes.published
-
-    @published.setter
-    def published(self, published: Callable[[Event, list[Address]], None]) -> None:
-        self.schemes.published = published
 
     # Messages
 
@@ -158,11 +99,8 @@ class CloudBroker(Component):
         self._check_clock(client, message.clock)
 
     def _check_clock(self, client: Address, clock: int) -> None:
-        if self.schemes.check_clock(client, clock):
+        if self.exchange.check_clock(client, clock):
             self._endpoint.send(client, SubscribeAgain())
-
-    def _say(self, client: Address, message: ToClient) -> None:
-        self._endpoint.send(client, message)
 
     # Events
 
@@ -191,8 +129,8 @@ class CloudBroker(Component):
     def _learn(self, client: Address, message: AllSubscriptions) -> None:
         """The answer: what the client is subscribed to, and which scheme it runs."""
         self.schemes.pin(client, message.pinned)
-        if self.schemes.check_clock(client, message.clock):
-            self.schemes.follow(client, message.running, message.plan)
+        if self.exchange.check_clock(client, message.clock):
+            self.exchange.follow(client, message.running, message.plan)
         self._replace(client, message.subscriptions_held)
         if message.context is not None:
             self.schemes.take(client, message.context)

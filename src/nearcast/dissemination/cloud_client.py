@@ -6,6 +6,7 @@ broker is told of the client's whereabouts is ``scheme_client``'s business.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from nearcast.dissemination.carrier import Carrier
@@ -23,7 +24,7 @@ from nearcast.dissemination.cloud_messages import (
     Unsubscribe,
     message_of,
 )
-from nearcast.dissemination.inbox import Interest
+from nearcast.dissemination.inbox import Inbox, Interest
 from nearcast.dissemination.scheme_client import ClientSettings, SchemeClient
 from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.dissemination.wire import message_of as event_message_of
@@ -36,6 +37,8 @@ from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Endpoint
 
 __all__ = ["ClientSettings", "CloudClient"]
+
+_receive_all: Final = partial(Inbox.receive_all, path=PATH, hops=HOPS)
 
 
 class CloudClient(Carrier):
@@ -55,6 +58,7 @@ class CloudClient(Carrier):
 
     def start(self, host: Host) -> None:
         self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, *TO_CLIENT)
+        self.inbox.when_patience_changes(self._hear_later)
         again = self._tell_all if self._settings.resubscribes else None
         self.schemes = SchemeClient(host, self._territory, self._settings, self._send, again)
         self._follower = LocationFollower(host, self.schemes.moved)
@@ -106,9 +110,12 @@ class CloudClient(Carrier):
     def _send(self, context: Context) -> None:
         self._endpoint.send(self._broker, context)
 
+    def _hear_later(self, patient: bool) -> None:
+        self._endpoint.later(EventMessage, self.inbox if patient else None, _receive_all)
+
     def _receive(self, _sender: Address, message: Message) -> None:
         if type(message) is EventMessage:  # nearly all are
-            self.arrived(event_in(message), PATH, HOPS)
+            self.inbox.receive(event_in(message), PATH, HOPS)
         elif isinstance(message, Assignment):
             self.schemes.assigned(message)
         elif isinstance(message, SubscribeAgain):

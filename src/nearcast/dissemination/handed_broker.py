@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, Memory
-from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_messages import PROXY, Context
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.dissemination.scheme_messages import CONTEXTS, GREETINGS, INTERFACE, PORT, Hello, Inquiry, ground_of
 from nearcast.errors import QuotaExceeded
 from nearcast.filtering.scheme import Territory
+from nearcast.model.event import Event
 from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address, Endpoint
@@ -42,9 +43,7 @@ class TransitionDone:
     everybody: bool
 
 
-class HandedBroker(CloudBroker):
-    """After ``HostEngine`` and ``TransitionCoordinator`` among the components of its host; planners find it as they do ``CloudBroker``."""
-
+class HandedBroker(PlannedBroker):
     def __init__(
         self,
         territory: Territory,
@@ -53,12 +52,11 @@ class HandedBroker(CloudBroker):
         changed: Callable[[Collection[Address]], None],
     ) -> None:
         """``changed`` is told of whom something else is known now, or is to be done."""
-        self._returned: Final = bool(memory.plans)
+        super().__init__(territory, settings, memory, INTERFACE)
         if not memory.plans:
             # A newcomer knows of no scheme but RADIAL: what runs at first is news to it, and so takes a plan.
             memory.plans = (ExecutionPlan(PlanId(1, "broker"), (Exchange(PROXY, settings.scheme),)),)
             memory.clock = max(memory.clock, 1)
-        super().__init__(territory, settings, memory, INTERFACE)
         self._ground: Final = ground_of(territory)
         self._changed: Final = changed
         self.transitions: Final = deque[TransitionDone](maxlen=REMEMBERED)
@@ -68,25 +66,20 @@ class HandedBroker(CloudBroker):
 
         self._greetings: Endpoint
 
-    def _listen(self, host: Host) -> None:
+    def _listen(self, host: Host) -> Endpoint:
         link = host.link(self._interface)
-        self._endpoint = link.open(PORT, self._heard_from, *CONTEXTS)
         self._greetings = link.open(GREETINGS, self._met, Hello)
+        return link.open(PORT, self._heard_from, *CONTEXTS)
 
-    @property
-    def recovered(self) -> bool:
-        return self._returned
-
-    @property
-    def clients(self) -> list[Address]:
-        return self.schemes.clients
+    def _deliver(self, client: Address, event: Event) -> None:
+        raise NotImplementedError(f"{event.id!r} for {client!r}: what waits for a client, waits in its session")
 
     def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
         some = None if clients is None else list(dict.fromkeys(clients))
-        before = self.schemes.memory.clock
+        before = self.exchange.memory.clock
         back = self.aside() if some is None else _nothing
         super().transition(scheme, some)
-        if self.schemes.memory.clock > before:
+        if self.exchange.memory.clock > before:
             concerned = self.clients if some is None else some
             self.transitions_done += 1
             self.transitions.append(TransitionDone(self._host.now(), scheme, len(concerned), some is None))
@@ -101,9 +94,9 @@ class HandedBroker(CloudBroker):
         schemes = self.schemes
         self._check_number(message.pinned)
         schemes.pin(client, message.pinned)
-        if schemes.check_clock(client, message.clock):
+        if self.exchange.check_clock(client, message.clock):
             self._check_number(message.running)
-            schemes.follow(client, message.running, message.plan)
+            self.exchange.follow(client, message.running, message.plan)
         if message.context is not None:
             schemes.renew(client)
             schemes.take(client, message.context)
@@ -117,7 +110,7 @@ class HandedBroker(CloudBroker):
         self._changed([client])
 
     def _check_number(self, asked_for: MechanismSpec | None) -> None:
-        groups = self.schemes.groups()
+        groups = self.exchange.groups()
         if asked_for is not None and asked_for not in groups and len(groups) >= MOST_SCHEMES:
             raise QuotaExceeded(f"{len(groups)} filter schemes run here for others already; choose one of them")
 

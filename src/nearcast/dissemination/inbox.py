@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.dissemination.publisher import LocationRequest, Notify
+from nearcast.dissemination.publisher import LocationRequest, Notify, Tally
+from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.model.acceptance import accepted, wanted
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -16,6 +17,8 @@ from nearcast.model.time import EVER, MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
 
+NotificationRow = tuple[Instant, str, str, str, str, int, int]
+NOTIFICATION_COLUMNS: Final = 7
 DELIVERED: Final = "delivered"
 DUPLICATE: Final = "duplicate"
 UNWANTED: Final = "unwanted"
@@ -52,17 +55,22 @@ class Inbox:
         "_name",
         "_notifications",
         "_now",
+        "_patient",
         "_position",
         "_seen",
         "_surely_within",
         "_taken",
+        "_told_of_patience",
         "_turn",
         "_unwanted",
         "interests",
+        "notification_rows",
     )
 
     def __init__(self, host: Host) -> None:
         self.interests: Final[dict[str, Interest]] = {}
+        self._patient = True
+        self._told_of_patience: Final[list[Callable[[bool], None]]] = []
         self._host: Final = host
         self._now: Final = host.clock.now
         self._name: Final = host.name
@@ -77,6 +85,7 @@ class Inbox:
         self._turn: Instant = 0
         self._delivered = self._duplicates = self._unwanted = 0
         self._notifications: Final = host.observers.emitter("notifications")
+        self.notification_rows: Final = host.observers.rows_emitter("notifications", NOTIFICATION_COLUMNS)
         # No table of the records: for whoever wants to know what a client wants, before any broker knows.
         self._taken: Final = host.observers.emitter("interests")
 
@@ -85,7 +94,7 @@ class Inbox:
         if self._host.observers.watching:
             self._host.observers.refuse("subscribe")
         self.interests[interest.subscription.id] = interest
-        self._held = tuple(map(_check, self.interests.values()))
+        self._changed()
         self._taken(self._host.name, interest.subscription.id, interest.subscription)
         return _Held(self, interest, cancelled)
 
@@ -97,9 +106,22 @@ class Inbox:
         if self.interests.get(name) is not interest:
             return False
         del self.interests[name]
-        self._held = tuple(map(_check, self.interests.values()))
+        self._changed()
         self._taken(self._host.name, name, None)
         return True
+
+    def _changed(self) -> None:
+        self._held = tuple(map(_check, self.interests.values()))
+        patient = all(type(interest.notify) is Tally for interest in self.interests.values())
+        if patient != self._patient:
+            self._patient = patient
+            for tell in self._told_of_patience:
+                tell(patient)
+
+    def when_patience_changes(self, tell: Callable[[bool], None]) -> None:
+        """Tell whether those who are notified only count, so that this need not hear of events at once: now, and when it changes."""
+        self._told_of_patience.append(tell)
+        tell(self._patient)
 
     def has(self, event: str) -> bool:
         """Whether a copy of that event came before."""
@@ -107,6 +129,18 @@ class Inbox:
 
     def receive(self, event: Event, path: str, hops: int) -> None:
         """A copy of an event has reached this host."""
+        self._notifications(*self.judged(event, path, hops))
+
+    @staticmethod
+    def receive_all(arrivals: Iterable[tuple[Inbox, EventMessage]], path: str, hops: int) -> None:
+        """Copies of events have reached several hosts, all of them patient; while they are gone through, the clock shows when."""
+        values: list[object] = []
+        for inbox, message in arrivals:
+            values += inbox.judged(event_in(message), path, hops)
+        inbox.notification_rows(values)
+
+    def judged(self, event: Event, path: str, hops: int) -> NotificationRow:
+        """What comes of such a copy: it is remembered, whoever wants it is notified, and this is its row for the records."""
         now, name, outcome = self._now(), event.id, UNWANTED
         if now >= self._turn:
             self._forget(now)
@@ -138,7 +172,7 @@ class Inbox:
             else:
                 self._unwanted += 1
         delay = now - event.published
-        self._notifications(now, name, self._name, path, outcome, delay if delay > 0 else 0, hops)
+        return now, name, self._name, path, outcome, delay if delay > 0 else 0, hops
 
     def _forget(self, now: Instant) -> None:
         """It is another turn: what came before the last one is forgotten; after a long silence, all is."""

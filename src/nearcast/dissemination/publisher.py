@@ -11,9 +11,21 @@ from nearcast.model.subscription import Subscription
 from nearcast.runtime.host import Component
 from nearcast.runtime.ports import Cancellable
 
-__all__ = ["EventService", "LocationRequest", "Notify"]
+__all__ = ["EventService", "LocationRequest", "Notify", "Tally"]
 
 Notify = Callable[[Event], None]
+
+
+class Tally:
+    """To be notified, for who wants to know only how many events there were: it need not be called when they come."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, _event: Event) -> None:
+        self.count += 1
 
 
 class EventService(Component):

@@ -11,14 +11,13 @@ an unreliable link, ``broker.schemes`` on MQTT.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.broker_state import Counts, provide
 from nearcast.dissemination.cloud_messages import Context
 from nearcast.dissemination.scheme_exchange import Say, SchemeExchange
-from nearcast.dissemination.scheme_state import ClientState
 from nearcast.filtering.broker_half import BrokerHalf
 from nearcast.filtering.context import NEVER, ClientContext
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
@@ -27,9 +26,9 @@ from nearcast.filtering.scheme import Territory
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
+from nearcast.records.exchange import SUBSCRIPTIONS
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
-from nearcast.transition.plan import PlanId
 from nearcast.transition.specification import MechanismSpec
 
 Deliver = Callable[[Address, Event], None]
@@ -68,17 +67,19 @@ class SchemeBroker:
         self._reported: Final[set[Address]] = set()
         self._counts: Final = Counts()
         self._waiting: Final = WaitingEvents(settings.wait_at_most)
-        self._exchange: Final = self.exchange_type(host, territory, settings, memory, say)
+        self.exchange: Final = self.exchange_type(host, territory, settings, memory, say)
+        """Who belongs to which scheme, and how that changes."""
+
         provide(
             host.state,
             territory.box,
             host.now,
-            self._exchange.__len__,  # not all that were heard: some only publish
-            lambda: (self._counts, self._exchange.tally.done),
+            self.exchange.__len__,  # not all that were heard: some only publish
+            lambda: (self._counts, self.exchange.tally.done),
         )
 
     def statistics(self) -> BrokerStatistics:
-        exchange, tally = self._exchange, self._exchange.tally
+        exchange, tally = self.exchange, self.exchange.tally
         return BrokerStatistics(
             clients=len(exchange),
             events=self._counts.events,
@@ -93,69 +94,22 @@ class SchemeBroker:
             given_up=self._waiting.given_up,
         )
 
-    # Schemes
-
-    @property
-    def memory(self) -> Memory:
-        """What must not be forgotten; it changes with every transition."""
-        return self._exchange.memory
-
-    @property
-    def clients(self) -> list[Address]:
-        """All that belong to a scheme."""
-        return self._exchange.members
-
-    @property
-    def scheme(self) -> MechanismSpec:
-        """That of newcomers."""
-        return self._exchange.scheme
-
-    def scheme_of(self, client: Address) -> MechanismSpec:
-        return self._exchange.scheme_of(client)
-
-    def follows(self, client: Address) -> bool:
-        """Whether plans are for this client: those who insist on a scheme follow none."""
-        return self._exchange.follows(client)
-
-    def groups(self) -> dict[MechanismSpec, int]:
-        """How many clients each scheme has."""
-        return self._exchange.groups()
-
-    def __contains__(self, client: object) -> bool:
-        return client in self._exchange
-
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
-        """As ``SchemeExchange.transition``."""
-        self._exchange.transition(scheme, clients)
-
-    def check(self, scheme: MechanismSpec) -> None:
-        """As ``SchemeExchange.check``."""
-        self._exchange.check(scheme)
+    # What clients say
 
     def pin(self, client: Address, scheme: MechanismSpec | None) -> None:
         """The client insists on this scheme; none: it does not insist on any."""
         if scheme is not None:
-            self._exchange.pin(client, scheme)
-
-    def check_clock(self, client: Address, clock: int) -> bool:
-        """As ``SchemeExchange.check_clock``: true if this broker has to ``follow`` the client."""
-        return self._exchange.check_clock(client, clock)
-
-    def follow(self, client: Address, running: MechanismSpec, plan: PlanId) -> None:
-        """The client is right: it runs that scheme, by a plan of which this broker does not know."""
-        self._exchange.follow(client, running, plan)
-
-    # What clients say
+            self.exchange.pin(client, scheme)
 
     def hear(self, client: Address, message: Context) -> bool:
-        """A message of the client's scheme; answers what ``check_clock`` does."""
+        """A message of the client's scheme; answers what ``SchemeExchange.check_clock`` does."""
         self.take(client, message)
-        return self.check_clock(client, message.clock)
+        return self.exchange.check_clock(client, message.clock)
 
     def take(self, client: Address, message: Context) -> None:
         """What a client says of itself."""
         self._counts.context += 1
-        exchange = self._exchange
+        exchange = self.exchange
         half = exchange.half_of(client)
         if exchange.knows_all_of(client, message.subscriptions):
             exchange.overlaps.arrived(client, message.clock)
@@ -176,30 +130,16 @@ class SchemeBroker:
 
     def arrived(self, client: Address, clock: int) -> None:
         """The client has spoken in the scheme of that plan, though not of itself."""
-        self._exchange.overlaps.arrived(client, clock)
+        self.exchange.overlaps.arrived(client, clock)
 
     def context_of(self, client: Address) -> ClientContext:
         """What its scheme knows of a client; nothing of one that is new."""
-        return self._exchange.half_of(client).contexts[client]
+        return self.exchange.half_of(client).contexts[client]
 
     def renew(self, client: Address) -> None:
         """What it says next is the newest, whatever time it shows: the client was started again, with another clock perhaps."""
-        for half in self._exchange.halves_of(client):
+        for half in self.exchange.halves_of(client):
             half.contexts[client].measured = NEVER
-
-    # Restarts
-
-    def state_of(self, client: Address) -> ClientState:
-        """What has to be known of a client, its subscriptions apart, to go on with it after a restart."""
-        return self._exchange.state_of(client)
-
-    def adopt(self, client: Address, state: ClientState) -> None:
-        """Go on with a client of an earlier life, before or after its subscriptions; ``go_on`` follows when all are there."""
-        self._exchange.adopt(client, state)
-
-    def go_on(self) -> None:
-        """All clients of an earlier life were adopted."""
-        self._exchange.go_on()
 
     # Subscriptions
 
@@ -211,33 +151,38 @@ class SchemeBroker:
         """Those that schemes know which go on for the client, though its own may have forgotten them."""
         return {
             name: each
-            for old in self._exchange.overlaps.halves_of(client)
+            for old in self.exchange.overlaps.halves_of(client)
             for name, each in old.contexts[client].subscriptions.items()
         }
 
     def subscribe(self, client: Address, subscription: Subscription) -> None:
-        for half in self._exchange.halves_of(client):
+        for half in self.exchange.halves_of(client):
             half.subscribe(client, subscription)
         self._note(client, subscription, "subscribed")
 
     def resume(self, client: Address, subscription: Subscription) -> None:
         """Take up what is held already, though its scheme has forgotten it: no news to anybody."""
-        self._exchange.half_of(client).subscribe(client, subscription)
+        self.exchange.half_of(client).subscribe(client, subscription)
 
     def unsubscribe(self, client: Address, subscription_id: str) -> None:
         """End a subscription; nothing happens if there is none."""
         held = self.held(client).get(subscription_id)
         if held is not None:
-            for half in self._exchange.halves_of(client):
+            for half in self.exchange.halves_of(client):
                 half.unsubscribe(client, subscription_id)
             self._note(client, held, "unsubscribed")
 
     def _note(self, client: Address, subscription: Subscription, what: str) -> None:
-        radius = None if subscription.area is None else subscription.area.bounding_radius()
-        said = (self._host.now(), client, subscription.id, what, subscription.topic, radius)
-        self._subscriptions(
-            *said, *(None,) * 5, 1 if subscription.no_local else None
-        )  # nothing that only a broker can say
+        said = {
+            "time": self._host.now(),
+            "client": client,
+            "subscription": subscription.id,
+            "action": what,
+            "topic_filter": subscription.topic,
+            "radius": None if subscription.area is None else subscription.area.bounding_radius(),
+            "no_local": 1 if subscription.no_local else None,
+        }
+        self._subscriptions(*SUBSCRIPTIONS.row(said))
 
     # Events
 
@@ -263,7 +208,7 @@ class SchemeBroker:
         return receivers
 
     def _found(self, event: Event, channel: str | None) -> list[Address]:
-        exchange, overlaps = self._exchange, self._exchange.overlaps
+        exchange, overlaps = self.exchange, self.exchange.overlaps
         found = [client for half in exchange.present() for client in half.receivers(event, channel)]
         if len(overlaps):
             found = [client for client in found if not overlaps.serve(client)]
@@ -271,7 +216,7 @@ class SchemeBroker:
         return found
 
     def _unplaced(self) -> Iterator[tuple[Address, ClientContext]]:
-        for half in self._exchange.present():
+        for half in self.exchange.present():
             for client, context in half.contexts.items():
                 if not half.knows_place(client):
                     yield client, context
@@ -288,7 +233,7 @@ class SchemeBroker:
     def expire(self) -> None:
         """Give up what has waited for too long; to be called now and then."""
         now = self._host.now()
-        self._exchange.overlaps.expire(now)
+        self.exchange.overlaps.expire(now)
         self._waiting.expire(now)
 
     def forget(self, client: Address) -> None:
@@ -297,7 +242,7 @@ class SchemeBroker:
         for held in self.held(client).values():
             self._note(client, held, "unsubscribed")
         self._unreport(client)
-        self._exchange.forget(client)
+        self.exchange.forget(client)
         self._waiting.take(client, self._host.now())
 
     def _unreport(self, client: Address) -> None:

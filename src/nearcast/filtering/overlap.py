@@ -35,6 +35,10 @@ class Overlaps:
     def __len__(self) -> int:
         return len(self._running)
 
+    def __contains__(self, half: object) -> bool:
+        """Whether that half goes on."""
+        return any(overlap.half is half for overlap in self._running)
+
     def begin(self, half: BrokerHalf, clock: int, until: Instant) -> None:
         self._running.append(Overlap(half, clock, until))
 

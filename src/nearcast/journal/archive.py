@@ -33,6 +33,7 @@ class ArchiveStatistics:
     rows: int
     """Written since the broker started."""
     problem: str | None
+    """Why the last export failed; none: it did not."""
 
 
 class Archive:
@@ -49,7 +50,8 @@ class Archive:
         self._one_at_a_time: Final = threading.Lock()
         self._thread: Final = threading.Thread(target=self._run, name="archive", daemon=True)
         self.problem: str | None = None
-        """Why the last export failed; it is tried again at the next one."""
+        """Why the last export failed; it is tried again at the next one.  Retention deletes nothing that is not in the lake, so
+        meanwhile the disk of the journal fills: somebody has to be told."""
 
     def start(self) -> None:
         self._thread.start()
@@ -73,14 +75,20 @@ class Archive:
     def statistics(self) -> ArchiveStatistics:
         return ArchiveStatistics(self._journal.exported, self._rows, self.problem)
 
+    def attempt(self) -> None:
+        """Export, and note what is in the way."""
+        try:
+            self.export()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on and says so
+            self.problem = (
+                f"nothing can be exported to {self._lake}: {error}; the journal keeps it, and grows, until it can"
+            )
+        else:
+            self.problem = None
+
     def _run(self) -> None:
         while not self._end.wait(self._every):
-            try:
-                self.export()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on and says so
-                self.problem = f"nothing can be exported to {self._lake}: {error}; it stays in the journal until it can"
-            else:
-                self.problem = None
+            self.attempt()
 
     def _next(self) -> list[tuple[int, Record]]:
         """The stretches of the next export, or of one that a crash interrupted."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -72,11 +71,9 @@ class Journal:
         self._open = True
 
     @classmethod
-    def open(
-        cls, folder: Path, settings: JournalSettings, call: Call, now: Callable[[], Instant] | None = None
-    ) -> Journal:
+    def open(cls, folder: Path, settings: JournalSettings, call: Call, now: Callable[[], Instant]) -> Journal:
         """Open the journal in that folder, or begin one; ``call`` is ``loop.call_soon_threadsafe``."""
-        return cls(folder, settings, call, now or (lambda: time.time_ns() // 1_000))
+        return cls(folder, settings, call, now)
 
     @property
     def head(self) -> int:
@@ -112,10 +109,6 @@ class Journal:
     def is_behind(self) -> bool:
         """Whether so much waits for the disk that whoever brings more should be slowed down."""
         return self._writer.waiting()[1] > MOST_WAITING
-
-    def watch(self, watcher: Callable[[str | None], None]) -> None:
-        """Have ``watcher`` called on the loop's thread with every new ``problem``, and with none when it is gone."""
-        self._writer.watch(watcher)
 
     def write(self, records: Sequence[Record] = (), puts: Sequence[Put] = (), then: Then | None = None) -> int:
         """Write all of it or nothing, without waiting; gives the offset of the first record.

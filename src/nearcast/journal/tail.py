@@ -34,6 +34,7 @@ from nearcast.journal.entries import (
 from nearcast.journal.journal import Journal
 from nearcast.journal.reading import Stretch
 from nearcast.model.time import Instant
+from nearcast.records.arrow import stream_of
 
 NEXT: Final = b"nearcast.next"
 OLDEST: Final = b"nearcast.oldest"
@@ -54,7 +55,7 @@ def tail(journal: Journal, first: int, limit: int = 65_536) -> bytes:
     schema = _schema().with_metadata({NEXT: str(following), OLDEST: str(journal.oldest)})
     columns = [*zip(*(_row(offset, record) for offset, record in found), strict=True)] or [()] * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-    return _stream(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return stream_of(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def stretches(
@@ -77,7 +78,7 @@ def stretches(
     following = max(first, last) if all_of_it else found[-1].first + found[-1].count
     schema = _stretch_schema().with_metadata({NEXT: str(following), OLDEST: str(journal.oldest)})
     arrays = [pa.array([getattr(each, field.name) for each in found], field.type) for field in schema]
-    return _stream(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return stream_of(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def decoded(table: Any, kind: type[Record]) -> Iterator[tuple[int, Record]]:
@@ -100,16 +101,6 @@ def _of_kind(first: int, body: bytes, kind: type[Record]) -> Iterator[tuple[int,
 def _tag(record: memoryview) -> int:
     """The first thing in the record's array, whose own head is one byte or three."""
     return record[1 if record[0] < _LONGER else 3]
-
-
-def _stream(batch: Any) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    stored: bytes = sink.getvalue().to_pybytes()
-    return stored
 
 
 @cache

@@ -65,7 +65,6 @@ class Writer:
         self._closing = False
         self._busy = False
         self._failed_bytes = 0
-        self._watchers: Final[list[Callable[[str | None], None]]] = []
         self.head = store.end
         self.durable = store.end
         self.problem: str | None = None
@@ -102,9 +101,6 @@ class Writer:
             self._jobs.append((job, done))
             self._wake.put(None)
             return done
-
-    def watch(self, watcher: Callable[[str | None], None]) -> None:
-        self._watchers.append(watcher)
 
     def waiting(self) -> tuple[int, int]:
         """Writes that wait for those on their way to the disk, and their bytes."""
@@ -175,7 +171,7 @@ class Writer:
             else:
                 self.commits += 1
                 self.largest_group = max(self.largest_group, group.count)
-            self._set_problem(None if failed is None else str(failed))
+            self.problem = None if failed is None else str(failed)
         self.durable = group.end
         if group.thens:
             self._have_called(partial(_tell, group.thens, failed))
@@ -211,16 +207,10 @@ class Writer:
             self._make_room()
             self._store.probe(min(self._failed_bytes, _LARGEST_PROBE))
         except Exception as error:  # noqa: BLE001 - the next look tries again
-            self._set_problem(str(failure(self._path, error)))
+            self.problem = str(failure(self._path, error))
         else:
-            self._set_problem(None)
+            self.problem = None
         return False
-
-    def _set_problem(self, problem: str | None) -> None:
-        if problem != self.problem:
-            self.problem = problem
-            for watcher in self._watchers:
-                self._have_called(partial(watcher, problem))
 
     def _have_called(self, function: Callable[[], None]) -> None:
         # A loop that has been closed already calls nobody; what was to be committed is committed all the same.

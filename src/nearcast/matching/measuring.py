@@ -22,7 +22,7 @@ from nearcast.matching.grid import (
     whole,
 )
 from nearcast.matching.vector import trailing_zeros
-from nearcast.model.geometry import EARTH_RADIUS, HALF_CIRCUMFERENCE
+from nearcast.model.geometry import HALF_CIRCUMFERENCE, distance_degrees
 
 # Slots of the shape of a level, as seen from one event
 OUTER: Final = 0  # squared distance, in units, beyond which nobody is near
@@ -35,15 +35,8 @@ LARGEST_ERROR: Final = 1e-3
 """Where the formula errs by more, everything is measured in double precision."""
 
 
-@inlined
-def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float:
-    half_dlat = math.radians(lat2 - lat1) / 2
-    half_dlon = math.radians(lon2 - lon1) / 2
-    h = (
-        math.sin(half_dlat) ** 2
-        + math.cos(math.radians(lat1)) * math.cos(math.radians(lat2)) * math.sin(half_dlon) ** 2
-    )
-    return 2 * EARTH_RADIUS * math.asin(math.sqrt(min(1.0, h)))
+haversine: Final = inlined(distance_degrees)
+"""Metres, with the formula of the definition: what decides here is what decides there."""
 
 
 @inlined

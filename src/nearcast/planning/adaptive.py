@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_messages import Alive
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.dissemination.wire import message_of
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.context import ClientContext
@@ -73,7 +73,7 @@ class _Window:
 
 
 class AdaptiveSchemes(Component):
-    """After ``CloudBroker`` among the components of the broker's host.  The scheme that runs at first is a candidate, too."""
+    """After ``PlannedBroker`` among the components of the broker's host.  The scheme that runs at first is a candidate, too."""
 
     def __init__(self, territory: Territory, settings: AdaptiveSettings) -> None:
         self._territory: Final = territory
@@ -86,7 +86,7 @@ class AdaptiveSchemes(Component):
 
         self._failed = 0
         self._host: Host
-        self._broker: CloudBroker
+        self._broker: PlannedBroker
         self._shadows: list[Shadow]
         self._recall: RecallEstimator
         self._before: list[ShadowStatistics]
@@ -94,14 +94,14 @@ class AdaptiveSchemes(Component):
 
     def start(self, host: Host) -> None:
         self._host = host
-        self._broker = broker = host.component(CloudBroker)
+        self._broker = broker = host.component(PlannedBroker)
         overhead = self._settings.circumstances.overhead
         specs = dict.fromkeys([broker.scheme, *self._settings.candidates])
         self._shadows = [Shadow(spec, self._territory, overhead) for spec in specs]
         self._recall = RecallEstimator(len(self._shadows), 3.0 * self._settings.circumstances.location_interval)
         self._open()
-        broker.watch = _both(broker.watch, self._reported)
-        broker.published = self._published
+        broker.schemes.watch = _both(broker.schemes.watch, self._reported)
+        broker.schemes.published = self._published
         host.timers.every(self._settings.window, self._close)
 
     def statistics(self) -> AdaptiveStatistics:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final
 
-from nearcast.dissemination.cloud_broker import CloudBroker
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.filtering.attraction import Zones
 from nearcast.model.geometry import Point
 from nearcast.runtime.host import Component, Host
@@ -18,15 +18,15 @@ from nearcast.transition.specification import MechanismSpec
 
 
 class SchemesByPlace(Component):
-    """After ``CloudBroker`` among the components of the broker's host."""
+    """After ``PlannedBroker`` among the components of the broker's host."""
 
     def __init__(self) -> None:
         self._host: Host
-        self._broker: CloudBroker
+        self._broker: PlannedBroker
 
     def start(self, host: Host) -> None:
         self._host = host
-        self._broker = host.component(CloudBroker)
+        self._broker = host.component(PlannedBroker)
         self._broker.schemes.placed = self._changed
 
     @abstractmethod
@@ -35,12 +35,12 @@ class SchemesByPlace(Component):
 
     def _changed(self, client: Address, position: Point) -> None:
         """It says that it is there."""
-        schemes = self._broker.schemes
+        exchange = self._broker.exchange
         running = self._broker.scheme_of(client)
         right = self._right(position, running)
-        if running != right and schemes.follows(client):
+        if running != right and exchange.follows(client):
             # Not by the broker itself: it would count the step of one client as one of its transitions.
-            schemes.transition(right, [client])
+            exchange.transition(right, [client])
             self._moved(client, position, running, right)
 
     def _moved(self, client: Address, position: Point | None, before: MechanismSpec, after: MechanismSpec) -> None:

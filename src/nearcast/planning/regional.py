@@ -191,10 +191,10 @@ class RegionalSchemes(SchemesByPlace):
 
     def _bring(self, right: Mapping[Address, MechanismSpec], known: Mapping[Address, _Known]) -> None:
         """One transition for all that come to the same scheme."""
-        schemes, changing = self._broker.schemes, dict[MechanismSpec, dict[Address, MechanismSpec]]()
+        exchange, changing = self._broker.exchange, dict[MechanismSpec, dict[Address, MechanismSpec]]()
         for client, scheme in right.items():
             running = self._broker.scheme_of(client)
-            if scheme != running and schemes.follows(client):
+            if scheme != running and exchange.follows(client):
                 changing.setdefault(scheme, {})[client] = running
         for scheme, clients in changing.items():
             self._broker.transition(scheme, clients)

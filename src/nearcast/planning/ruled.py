@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_messages import PROXY
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.plan import Action, Exchange
 from nearcast.transition.rules import Condition, Rule, RuleEngine, RuleStatistics
@@ -32,7 +32,7 @@ class SchemeRule:
 
 
 class RuledSchemes(Component):
-    """After ``CloudBroker`` among the components of the broker's host.
+    """After ``PlannedBroker`` among the components of the broker's host.
 
     ``otherwise`` runs when no rule holds any more.  At first that is taken for granted: before a rule begins to hold, nothing is done.
     """
@@ -41,11 +41,11 @@ class RuledSchemes(Component):
         self._otherwise: Final = otherwise
         self._interval: Final = interval
         self._rules: Final = [(_rule(f"rule {number}", each, otherwise), each) for number, each in enumerate(rules, 1)]
-        self._broker: CloudBroker
+        self._broker: PlannedBroker
         self._engine: RuleEngine
 
     def start(self, host: Host) -> None:
-        self._broker = host.component(CloudBroker)
+        self._broker = host.component(PlannedBroker)
         rules = [rule for rule, _ in self._rules]
         self._engine = RuleEngine(host.state, host.clock, host.timers, rules, self._act, interval=self._interval)
         self._engine.start()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.dissemination.cloud_broker import CloudBroker
+from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.specification import MechanismSpec
@@ -23,7 +23,7 @@ class TimetableEntry:
 
 
 class Timetable(Component):
-    """After ``CloudBroker`` among the components of the broker's host."""
+    """After ``PlannedBroker`` among the components of the broker's host."""
 
     def __init__(self, entries: Sequence[TimetableEntry], start: Instant | None = None) -> None:
         """``start``: now, if not given.  A broker that restarts leaves out what is over, and remembers what came of it."""
@@ -31,7 +31,7 @@ class Timetable(Component):
         self._start: Final = start
 
     def start(self, host: Host) -> None:
-        broker, random = host.component(CloudBroker), host.random("timetable")
+        broker, random = host.component(PlannedBroker), host.random("timetable")
 
         def execute(entry: TimetableEntry) -> None:
             if entry.share >= 1.0:

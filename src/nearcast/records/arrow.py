@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from nearcast.errors import InvalidRecord
 from nearcast.records.column import Kind, RecordTable
 from nearcast.records.tables import VERSION
 
@@ -67,3 +68,25 @@ def encoded(batch: Any, table: RecordTable) -> Any:
         for column, values in zip(table.columns, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(table))
+
+
+def stream_of(rows: Any) -> bytes:
+    """A batch or a table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write(rows)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def table_in(stream: bytes) -> Any:
+    """The rows of an Arrow stream; ``InvalidRecord`` if it is none."""
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            return reader.read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidRecord(f"that is no Arrow stream: {error}") from None

@@ -6,9 +6,11 @@ speeds metres per second, angles degrees.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nearcast.errors import InvalidRecord
 from nearcast.model.time import LARGEST
 
 
@@ -51,6 +53,13 @@ class RecordTable:
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    def row(self, values: Mapping[str, object]) -> list[object]:
+        """Values by the names of their columns, in the order of these; null where there is none."""
+        unknown = values.keys() - set(self.column_names)
+        if unknown:
+            raise InvalidRecord(f"{self.name} has no column {', '.join(sorted(unknown))}")
+        return [values.get(each) for each in self.column_names]
 
     @property
     def required(self) -> int:

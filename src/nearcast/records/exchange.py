@@ -47,7 +47,7 @@ EVENTS: Final = RecordTable(
         Column(
             "receivers",
             Kind.TEXTS,
-            "the clients that should get it by physical truth: who is up, wants it, and is where it matters when it is published; never its publisher; null: the truth is not known",
+            "the clients that it is for. In a recording of a simulation those that should get it by physical truth: who is up, wants it, and is where it matters when it is published; never its publisher; null: the truth is not known. In a broker's lake, where nobody knows the truth, those whom the broker gave it to when it was published, its publisher included if that wants its own",
             nullable=True,
         ),
         Column("payload", Kind.BYTES, "what it says; null: a simulation has only its size", nullable=True),

@@ -143,6 +143,23 @@ class RecordWriter:
         """
         return self._appenders[table(name).name]
 
+    def rows_appender(self, name: str) -> Callable[[list[Any]], None]:
+        """A function that appends several rows, given the values of all columns, row after row."""
+        buffer = self._buffers[table(name).name]
+        width, values = len(buffer.table.columns), buffer.values
+
+        def append_rows(rows: list[Any]) -> None:
+            if len(rows) % width:
+                raise InvalidRecord(f"rows of {name} have {width} values each; {len(rows)} are no whole number of rows")
+            if buffer.width != width:
+                self._change_width(buffer, tuple(rows[:width]))
+            values.extend(rows)
+            if len(values) >= buffer.full:
+                with self._abandoned_on_error():
+                    buffer.convert_values()
+
+        return append_rows
+
     def append(self, name: str, *values: Any) -> None:
         self.appender(name)(*values)
 

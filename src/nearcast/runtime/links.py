@@ -10,7 +10,7 @@ from typing import Any, Final
 from nearcast.errors import InvalidInput
 from nearcast.runtime.messages import Codec, Message
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Address, Endpoint, Link, Receive, Sending
+from nearcast.runtime.ports import Address, Endpoint, Link, Receive, ReceiveAll, Sending, U
 
 SENT: Final = "sent"
 RECEIVED: Final = "received"
@@ -38,8 +38,11 @@ class Traffic:
 Door = tuple[int, type[Message]]
 """A port, and a kind of message that comes in there."""
 
-Listener = tuple[Receive, list[int]]
-"""Who gets what comes in at a door, and the entry of the books for it."""
+Late = tuple[Any, ReceiveAll[Any]]
+"""Who may be told later, and by what function, together with others of its kind."""
+
+Listener = tuple[Receive, list[int], Late | None]
+"""Who gets what comes in at a door, the entry of the books for it, and who may be told later."""
 
 
 class OpenPort(Endpoint):
@@ -51,6 +54,7 @@ class OpenPort(Endpoint):
         self.receive: Final = receive
         self.kinds: Final = frozenset(kinds)
         self.codec: Final[Codec[Any]] = Codec(*kinds)
+        self.late: Final[dict[type[Message], Late]] = {}
 
     def send(self, to: Address, message: Message) -> Sending:
         return self.link.post(to, self.port, message)
@@ -62,6 +66,13 @@ class OpenPort(Endpoint):
         if not self.link.local:
             raise InvalidInput(f"{self.link.interface} reaches hosts by address only; it has no broadcast")
         return self.link.post(None, self.port, message)
+
+    def later(self, kind: type[Message], receiver: U | None, receive_all: ReceiveAll[U]) -> None:
+        if receiver is None:
+            self.late.pop(kind, None)
+        else:
+            self.late[kind] = receiver, receive_all
+        self.link.doors_changed()
 
     def close(self) -> None:
         self.link.close(self)
@@ -80,7 +91,7 @@ class PortedLink(Link):
         """(direction, kind) to [messages, bytes]."""
 
         self.listeners: Final[dict[Door, Listener]] = {}
-        """Those that ``listener`` has found since a port was last closed."""
+        """Those that ``listener`` has found since the doors last changed."""
 
         self.open_ports: Final[dict[int, OpenPort]] = {}
 
@@ -104,6 +115,7 @@ class PortedLink(Link):
             raise InvalidInput(f"port {port} of {self.interface} is open already on host {self.host!r}")
         endpoint = OpenPort(self, port, receive, kinds)
         self.open_ports[port] = endpoint
+        self.doors_changed()
         return endpoint
 
     def listener(self, door: Door, kind: str) -> Listener | None:
@@ -112,7 +124,7 @@ class PortedLink(Link):
         endpoint = self.open_ports.get(port)
         if endpoint is None or message not in endpoint.kinds:
             return None
-        found = self.listeners[door] = (endpoint.receive, self.entry(RECEIVED, kind))
+        found = self.listeners[door] = (endpoint.receive, self.entry(RECEIVED, kind), endpoint.late.get(message))
         return found
 
     def close(self, endpoint: OpenPort) -> None:
@@ -120,14 +132,18 @@ class PortedLink(Link):
             self.observers.refuse("close a port")
         if self.open_ports.get(endpoint.port) is endpoint:
             del self.open_ports[endpoint.port]
-            self.listeners.clear()
+            self.doors_changed()
 
     def switch(self, on: bool) -> None:
         """Up when its host joins, down when it leaves or fails; going down closes all ports."""
         self.up = on
         if not on:
             self.open_ports.clear()
-            self.listeners.clear()
+            self.doors_changed()
+
+    def doors_changed(self) -> None:
+        """A port was opened or closed, or what comes in there goes another way."""
+        self.listeners.clear()
 
     def count(self, direction: str, kind: str, size: int, messages: int = 1) -> None:
         """Book so many messages of that size each."""

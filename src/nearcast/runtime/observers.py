@@ -12,6 +12,9 @@ from typing import Any, Final
 from nearcast.errors import ObserverActed, UnknownName
 
 Analyzer = Callable[..., None]
+Rows = Callable[[list[Any]], None]
+"""Takes many rows at a time: their values, row after row."""
+
 Metric = Callable[[], float]
 
 
@@ -26,20 +29,27 @@ class Observers:
         self.watching: bool = False
         """An analyzer or a metric is at work: whatever would change the world must refuse."""
 
+        self.analyzing: bool = False
+        """There are analyzers: whatever happens is told when it happens."""
+
         self.metrics: Final[dict[str, Metric]] = {}
         self._analyzers: Final[dict[str, list[Analyzer]]] = {}
         self._trusted: Final[dict[str, Analyzer]] = {}
+        self._trusted_rows: Final[dict[str, Rows]] = {}
         self._emitters: Final[dict[str, Analyzer]] = {}
 
     def analyze(self, table: str, analyzer: Analyzer) -> None:
         """Call ``analyzer(*row)`` for every row of that table; its result is ignored."""
         self._must_be_new(table)
         self._analyzers.setdefault(table, []).append(analyzer)
+        self.analyzing = True
 
-    def record(self, table: str, write: Analyzer) -> None:
-        """The recorder's way in: it only stores what it gets, so it is not guarded."""
+    def record(self, table: str, write: Analyzer, write_rows: Rows | None = None) -> None:
+        """The recorder's way in: it only stores what it gets, so it is not guarded.  ``write_rows`` takes several at once."""
         self._must_be_new(table)
         self._trusted[table] = write
+        if write_rows is not None:
+            self._trusted_rows[table] = write_rows
 
     def measure(self, name: str, metric: Metric) -> None:
         """Sample ``metric()`` whenever the runtime samples; names are unique."""
@@ -52,6 +62,18 @@ class Observers:
         if table not in self._emitters:
             self._emitters[table] = self._multiplexed(table)
         return self._emitters[table]
+
+    def rows_emitter(self, table: str, width: int) -> Rows:
+        """The function to call with many rows of so many values each, as one list."""
+        emit = self.emitter(table)
+        if table in self._trusted_rows and table not in self._analyzers:
+            return self._trusted_rows[table]
+
+        def emit_rows(values: list[Any]) -> None:
+            for first in range(0, len(values), width):
+                emit(*values[first : first + width])
+
+        return _nobody if emit is _nobody else emit_rows
 
     def sample(self) -> dict[str, float]:
         """The present value of every metric."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
@@ -62,6 +62,14 @@ Receive = Callable[[Address, Any], None]
 """``receive(sender, message)``; the message is one of the kinds that the endpoint was opened for."""
 
 
+U = TypeVar("U")
+ReceiveAll = Callable[[Iterable[tuple[U, Any]]], None]
+"""``receive_all((receiver, message), ...)``: messages for receivers on several hosts, in the order in which they came in.
+
+While it goes through them, the clock shows when each of them came.  It may not act: send, schedule, open or close anything.
+"""
+
+
 class Endpoint(ABC):
     """One port of a link: what is sent here arrives at the same port of the receiver."""
 
@@ -77,6 +85,13 @@ class Endpoint(ABC):
     @abstractmethod
     def broadcast(self, message: Message) -> Sending:
         """To whoever is near enough to hear it; only local links can (``Link.local``)."""
+
+    def later(self, kind: type[Message], receiver: U | None, receive_all: ReceiveAll[U]) -> None:
+        """From now on messages of this kind may be told to the receiver later than they come in, together with those of others.
+
+        For who only keeps books of what comes in; none: no longer.  A runtime makes use of that or does not.  Nobody can tell,
+        because the receiver is told before anything else happens to its host.
+        """
 
     @abstractmethod
     def close(self) -> None:

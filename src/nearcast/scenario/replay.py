@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.dissemination.publisher import EventService, LocationRequest, Notify
+from nearcast.dissemination.publisher import EventService, LocationRequest, Notify, Tally
 from nearcast.errors import InvalidTrace
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -52,7 +52,8 @@ class Replay(Component):
         self._tell: Final = published
         self._subscriptions: Final[dict[str, Cancellable]] = {}
         self._next = 0
-        self._done = self._missed = self._received = 0
+        self._tally: Final = Tally()
+        self._done = self._missed = 0
         self._host: Host
         self._service: EventService
 
@@ -77,7 +78,7 @@ class Replay(Component):
         self._wait()
 
     def statistics(self) -> ReplayStatistics:
-        return ReplayStatistics(self._done, self._missed, self._received)
+        return ReplayStatistics(self._done, self._missed, self._tally.count)
 
     def _due(self) -> Instant:
         return self._start + self._operations[self._next].microseconds
@@ -100,7 +101,7 @@ class Replay(Component):
         elif operation.operation == "subscribe":
             request = None if operation.radius is None else self._request
             subscription = operation.subscription()
-            self._subscriptions[operation.id] = self._service.subscribe(subscription, self._receive, request)
+            self._subscriptions[operation.id] = self._service.subscribe(subscription, self._tally, request)
         else:
             self._subscriptions.pop(operation.id).cancel()
 
@@ -112,9 +113,6 @@ class Replay(Component):
 
     def _here(self) -> Point | None:
         return self._host.sensor.position() if self._host.sensor else None
-
-    def _receive(self, _event: Event) -> None:
-        self._received += 1
 
 
 class LoggedService(EventService):

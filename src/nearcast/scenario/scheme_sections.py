@@ -13,6 +13,7 @@ from nearcast.errors import InvalidScheme
 from nearcast.filtering.registry import SCHEMES as REGISTERED
 from nearcast.filtering.registry import scheme_of
 from nearcast.scenario.kinds import Count, Flag, Kind, Number, OneOf, Quantity, Range, entry
+from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DIMENSIONS, Dimension
 from nearcast.scenario.tables import Section, Varieties
 from nearcast.transition.specification import MechanismSpec, Scalar
@@ -31,6 +32,15 @@ class Scheme(Section):
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         usual = {part.name: part.default for part in fields(self)}
         return MechanismSpec.of(self.word, **{name: value for name, value in given.items() if value != usual[name]})
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """What the scheme itself refuses: it may ask for more than the bounds that stand beside its keys."""
+        given = dict(self.spec().parameters)
+        alone = [((name,), _problem(self.word, {name: value})) for name, value in given.items()]
+        found = alone if any(text for _, text in alone) else [(tuple(given), _problem(self.word, given))]
+        for keys, text in found:
+            if text:
+                yield Contradiction(keys, text)
 
     def __reduce__(self) -> tuple[Callable[..., Scheme], tuple[Any, ...]]:
         """Scenarios travel between processes; classes that are made here can only be named there."""
@@ -61,6 +71,14 @@ def _section(name: str) -> type[Scheme]:
     return make_dataclass(
         f"{name.title()}Scheme", keys, bases=(Scheme,), namespace=namespace, frozen=True, kw_only=True, slots=True
     )
+
+
+def _problem(name: str, parameters: Mapping[str, Scalar]) -> str:
+    try:
+        scheme_of(MechanismSpec.of(name, **parameters))
+    except InvalidScheme as error:
+        return str(error)
+    return ""
 
 
 def _scheme(name: str, values: Mapping[str, Any]) -> Scheme:

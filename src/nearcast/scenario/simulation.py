@@ -136,7 +136,7 @@ class RecordedRun:
         self._observers = observers
         for table in TABLES:
             if table.name not in DIRECTLY:
-                observers.record(table.name, writer.appender(table.name))
+                observers.record(table.name, writer.appender(table.name), writer.rows_appender(table.name))
         observers.record("clients", self._client)
         observers.record("interests", self._interest)
         self._write_client, self._write_event = writer.appender("clients"), observers.emitter("events")

@@ -10,7 +10,7 @@ from itertools import accumulate
 from random import Random
 from typing import Final
 
-from nearcast.dissemination.publisher import EventService, LocationRequest
+from nearcast.dissemination.publisher import EventService, LocationRequest, Tally
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -115,7 +115,8 @@ class Application(Component):
         self._request: Final = request
         self._ids: Final = ids
         self._tell: Final = published
-        self._count = self._received = self._without_position = 0
+        self._tally: Final = Tally()
+        self._count = self._without_position = 0
         self._host: Host
         self._random: Random
         self._service: EventService
@@ -127,12 +128,12 @@ class Application(Component):
         self._service = event_service(host)
         area = Circle(self._load.radius)
         wanted = Subscription(self._load.topic, area=area, id=self._name, no_local=True)
-        self._service.subscribe(wanted, self._receive, self._request)
+        self._service.subscribe(wanted, self._tally, self._request)
         if self._publishes:
             self._begin(max(0, self._start - host.now()) / MICROSECONDS)
 
     def statistics(self) -> ApplicationStatistics:
-        return ApplicationStatistics(self._count, self._received, self._without_position)
+        return ApplicationStatistics(self._count, self._tally.count, self._without_position)
 
     def _begin(self, wait: float) -> None:
         if self._load.timing == "poisson":
@@ -177,6 +178,3 @@ class Application(Component):
 
     def _here(self) -> Point | None:
         return self._host.sensor.position() if self._host.sensor else None
-
-    def _receive(self, _event: Event) -> None:
-        self._received += 1

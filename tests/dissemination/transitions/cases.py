@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Final
 
-import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from tests.dissemination.transitions.comparison import Comparison
@@ -16,14 +13,6 @@ from tests.dissemination.transitions.town import Plan
 from nearcast.transition.specification import MechanismSpec
 
 _of = MechanismSpec.of
-T = TypeVar("T", bound=Callable[..., Any])
-
-
-def campaign(test: T) -> T:
-    """Many more cases; for who has the time."""
-    why = "takes many minutes: HYPOTHESIS_PROFILE=thorough"
-    unless_thorough = pytest.mark.skipif(os.environ.get("HYPOTHESIS_PROFILE") != "thorough", reason=why)
-    return cast("T", pytest.mark.slow(unless_thorough(test)))
 
 
 def few(examples: int) -> settings:

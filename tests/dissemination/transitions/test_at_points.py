@@ -7,13 +7,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
-    campaign,
     few,
     many,
     stories,
 )
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Options, Outcome, run
+from tests.effort import campaign
 
 from nearcast.planning.at_points import TransitionsAtPoints
 from nearcast.transition.specification import MechanismSpec

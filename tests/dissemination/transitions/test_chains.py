@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     assert_nothing_is_lost,
-    campaign,
     few,
     many,
     moments,
@@ -18,6 +17,7 @@ from tests.dissemination.transitions.cases import (
 from tests.dissemination.transitions.comparison import compared
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Options, Plan, instant
+from tests.effort import campaign
 
 from nearcast.transition.specification import MechanismSpec
 

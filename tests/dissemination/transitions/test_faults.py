@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     assert_nothing_is_lost,
-    campaign,
     few,
     many,
     moments,
@@ -17,6 +16,7 @@ from tests.dissemination.transitions.cases import (
 from tests.dissemination.transitions.comparison import compared
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Fault, Options
+from tests.effort import campaign
 
 LOSSY = Options(lossy=("plan", "plan done"), loss=0.3)
 

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dissemination.transitions.cases import campaign, few, many, moments, plans, schemes, stories
+from tests.dissemination.transitions.cases import few, many, moments, plans, schemes, stories
 from tests.dissemination.transitions.story import CITY_RADII, RADIUS, Story
 from tests.dissemination.transitions.town import BROKER, Fault, Options, Outcome, run
+from tests.effort import campaign
 
 from nearcast.dissemination.wire import EventMessage
 from nearcast.filtering.parameters import Grid

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import (
     FORGETFUL,
     assert_nothing_twice,
-    campaign,
     few,
     many,
     moments,
@@ -17,6 +16,7 @@ from tests.dissemination.transitions.cases import (
 )
 from tests.dissemination.transitions.comparison import compared
 from tests.dissemination.transitions.town import BROKER, Fault, Options, Plan, Town, always, instant, run
+from tests.effort import campaign
 
 SECONDS = 70.0
 KEEP_ALIVE = Options().keep_alive

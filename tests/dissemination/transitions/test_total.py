@@ -12,7 +12,6 @@ from tests.dissemination.transitions.cases import (
     FORGETFUL,
     SCHEMES,
     assert_nothing_is_lost,
-    campaign,
     few,
     moments,
     plans,
@@ -22,6 +21,7 @@ from tests.dissemination.transitions.cases import (
 from tests.dissemination.transitions.comparison import Comparison, compared
 from tests.dissemination.transitions.story import Story
 from tests.dissemination.transitions.town import Options, Plan, always, instant, run
+from tests.effort import campaign
 
 from nearcast.transition.specification import MechanismSpec
 

@@ -23,6 +23,7 @@ from tests.oracle.strategies import (
     subscriptions,
 )
 from tests.pipeline.examples import examples
+from tests.pipeline.frames import plain_table
 
 from nearcast.errors import InvalidPredicate, UnknownName
 from nearcast.model.area_text import area_text
@@ -38,8 +39,6 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.model.value_text import tree_of_value
 from nearcast.pipeline.history.archive import Archive
 from nearcast.pipeline.schemas import spark_schema
-from nearcast.records import table
-from nearcast.records.arrow import plain_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -338,13 +337,9 @@ def cases(count: int, *, temporal: bool) -> list[Case]:
 # Frames
 
 
-def arrow_of(name: str, rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows, plain_schema(table(name)))
-
-
 def archive_of(spark: SparkSession, case: Case) -> Archive:
     """The tables that this case shares with others."""
-    return Archive.of(lambda name: spark.createDataFrame(arrow_of(name, case.rows[name]), spark_schema(name)))
+    return Archive.of(lambda name: spark.createDataFrame(plain_table(name, case.rows[name]), spark_schema(name)))
 
 
 QUESTION_FIELDS: Final = (

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from tests.pipeline.history.recorded import TABLES, Asked, arrow_of, event_row, questions_of
+from tests.pipeline.frames import plain_table
+from tests.pipeline.history.recorded import TABLES, Asked, event_row, questions_of
 
 from nearcast.errors import InvalidSubscription
 from nearcast.model.area import Box, Circle
@@ -69,7 +70,7 @@ def within(first: int, last: int) -> TemporalPredicate:
 
 
 def partitioned(spark: SparkSession, folder: Path, name: str, rows: list[dict[str, Any]]) -> DataFrame:
-    frame = spark.createDataFrame(arrow_of(name, rows), spark_schema(name)).withColumn("date", F.to_date("time"))
+    frame = spark.createDataFrame(plain_table(name, rows), spark_schema(name)).withColumn("date", F.to_date("time"))
     columns = ["date"]
     if "lat" in frame.columns:
         frame = frame.withColumn("cell", coarse_cell(F.col("lat"), F.col("lon")))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
-from tests.pipeline.frames import assert_same_rows, rows_of
+from tests.pipeline.frames import assert_same_rows, rows_of, table_frame
 from tests.pipeline.kafka.mock_kafka import mock_kafka, put, values
 from tests.pipeline.source.live_broker import live_broker
 from tests.pipeline.tables.lakes import NOON, event, report
@@ -26,8 +26,6 @@ from nearcast.pipeline.kafka.writer import send
 from nearcast.pipeline.limits import MOST_ROWS
 from nearcast.pipeline.schemas import spark_schema
 from nearcast.pipeline.session import spark_failures
-from nearcast.records import table
-from nearcast.records.arrow import plain_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,17 +40,13 @@ def servers() -> Iterator[str]:
         yield address
 
 
-def frame(spark: SparkSession, name: str, found: list[dict[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(found, plain_schema(table(name))))
-
-
 def reports(spark: SparkSession, number: int) -> DataFrame:
-    return frame(spark, "reports", [report(f"c{index}", NOON + index, offset=index) for index in range(number)])
+    return table_frame(spark, "reports", [report(f"c{index}", NOON + index, offset=index) for index in range(number)])
 
 
 def test_a_row_comes_out_of_its_message_as_it_went_in(spark: SparkSession) -> None:
     said = {"payload": b"\x00\xff", "tags": ["a", "b"], "attributes": '{"x": "\\u00fc"}', "lifetime": 2**53 + 1}
-    events = frame(spark, "events", [event("e", NOON + 1, lat=0.1 + 0.2, **said), event("f", lat=None, lon=None)])
+    events = table_frame(spark, "events", [event("e", NOON + 1, lat=0.1 + 0.2, **said), event("f", lat=None, lon=None)])
     sent = messages({"t": events}).selectExpr("*", "0 as partition", "0 as offset")
     back = rows(sent, "events")
     assert back.schema.simpleString() == spark_schema("events").simpleString()
@@ -214,7 +208,7 @@ def test_topics_are_matched_into_a_topic(
     assert f"has no topic '{tmp_path.name}.events', and makes none by itself" in capsys.readouterr().err
     topics = {name: f"{tmp_path.name}.{name}" for name in ("reports", "subscriptions", "events", "contexts", "clients")}
     have_topics({"bootstrap.servers": servers}, topics.values())
-    sent = messages({topics[name]: frame(spark, name, found) for name, found in recorded.items()})
+    sent = messages({topics[name]: table_frame(spark, name, found) for name, found in recorded.items()})
     for row in sent.collect():
         put(servers, row["topic"], row["value"])
     assert main(["pipeline", "stream", "--once", "--from-kafka", "--to-kafka", "--batch-rows", "2", *where]) == 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
+from tests.pipeline.frames import BEGINNING, frame
 
 from nearcast.errors import HistoryNeeded, InvalidRecord, InvalidSettings
 from nearcast.pipeline.matching import MatchSettings, Strategy, match, plan_match
@@ -21,17 +22,12 @@ from nearcast.pipeline.streaming.match import stream_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BEGINNING = 1_767_225_600_000_000
 CLIENTS = 60
 CHOICES = [Strategy.BROADCAST, Strategy.SLICES, Strategy.BLOCKS]
 
 
 def instants(seconds: list[float]) -> pa.Array:
     return pa.array([BEGINNING + round(second * 1e6) for second in seconds], pa.timestamp("us", tz="UTC"))
-
-
-def frame(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
-    return spark.createDataFrame(pa.table(columns))
 
 
 def crowd(spark: SparkSession, *, walking: bool = False) -> tuple[DataFrame, DataFrame, DataFrame]:

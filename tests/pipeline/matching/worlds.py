@@ -28,6 +28,7 @@ from tests.oracle.strategies import (
     topics,
 )
 from tests.pipeline.examples import examples
+from tests.pipeline.frames import table_frame
 
 from nearcast.errors import UnknownName
 from nearcast.matching.open_cases import asks_direction
@@ -41,8 +42,6 @@ from nearcast.model.predicate_text import to_text
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import EVER, MICROSECONDS
 from nearcast.model.value_text import tree_of_value
-from nearcast.records import table
-from nearcast.records.arrow import plain_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,12 +72,7 @@ class Recording:
             self.expected[event.id] = {f"{prefix} {client}" for client in receivers(history, event, event.published)}
 
     def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
-        import pyarrow as pa
-
-        return {
-            name: spark.createDataFrame(pa.Table.from_pylist(rows, plain_schema(table(name)))).drop("receivers")
-            for name, rows in self.tables.items()
-        }
+        return {name: table_frame(spark, name, rows).drop("receivers") for name, rows in self.tables.items()}
 
     def _offset(self) -> int:
         return sum(len(rows) for rows in self.tables.values())

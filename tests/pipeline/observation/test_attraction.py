@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipeline.observation.observed_frames import BEGINNING, frame, recorded, rows
+from tests.pipeline.frames import BEGINNING, frame, recorded, rows
 
 from nearcast.errors import InvalidInput
 from nearcast.metrics.maps import Grid

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
-from tests.pipeline.observation.observed_frames import frame
+from tests.pipeline.frames import frame
 
 from nearcast.metrics.maps import Grid
 from nearcast.model.geometry import Point

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipeline.observation.observed_frames import BEGINNING, frame, rows
+from tests.pipeline.frames import BEGINNING, frame, rows
 
 from nearcast.errors import InvalidTime
 from nearcast.model.time import TimeFrame

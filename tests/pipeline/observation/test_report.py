@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from tests.metrics.worlds import as_table, event, notification
-from tests.pipeline.observation.observed_frames import BEGINNING, at, frame, rows, table_frame
+from tests.pipeline.frames import BEGINNING, at, frame, rows, table_frame
 
 from nearcast.errors import InvalidRecord
 from nearcast.filtering.attraction import Zone

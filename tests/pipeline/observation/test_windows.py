@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 from tests.metrics.worlds import as_table, event, notification
-from tests.pipeline.observation.observed_frames import BEGINNING, at, frame, rows, table_frame
+from tests.pipeline.frames import BEGINNING, at, frame, rows, table_frame
 
 from nearcast.errors import InvalidTime
 from nearcast.metrics.delivery import per_event

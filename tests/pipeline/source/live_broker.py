@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.broker.talker import settings_for
+from tests.waiting import PATIENCE
 
 from nearcast.broker.server import Server
 from nearcast.errors import JournalFailed
 from nearcast.journal.entries import Record
 from nearcast.model.time import MICROSECONDS
 
-PATIENCE = 30.0
 T = TypeVar("T")
 
 

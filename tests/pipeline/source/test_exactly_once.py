@@ -15,9 +15,10 @@ from typing import Any, cast
 import httpx
 import pyarrow.parquet as pq
 from mqtt5 import PubAckPacket, PublishPacket
-from tests.broker.served import ServedBroker, served
 from tests.broker.talker import Talker
 from tests.pipeline.source.driver import SINKS
+from tests.served import ServedBroker, served
+from tests.waiting import SPARK_PATIENCE
 
 from nearcast.pipeline.source import options
 from nearcast.pipeline.source.lake import TimeBounds
@@ -25,18 +26,15 @@ from nearcast.pipeline.source.stretch import JournalTable
 from nearcast.records import table
 from nearcast.records.arrow import plain_schema
 
-PATIENCE = 240.0
-"""Seconds: a driver takes long to come up on a machine that has other work."""
-
 AT_ONCE = 100
-
 
 LIVES = 4
 """A driver that fails by itself, as on a machine that is too busy, is started again: that must change nothing either."""
 
 
 async def until(condition: Callable[[], bool], driver: Driver | None = None) -> None:
-    async with asyncio.timeout(PATIENCE):
+    """Waiting of its own, since it brings a driver up again."""
+    async with asyncio.timeout(SPARK_PATIENCE):
         while not condition():
             if driver is not None:
                 await driver.keep_up()
@@ -48,8 +46,7 @@ class Driver:
 
     def __init__(self, folder: Path, broker: ServedBroker, master: str, identity: str) -> None:
         self.folder = folder
-        url = "http://{}:{}".format(*broker.addresses["http"])
-        self._arguments = (str(folder), url, str(broker.folder / "lake"), master, identity)
+        self._arguments = (str(folder), broker.http, str(broker.data / "lake"), master, identity)
         self._process: asyncio.subprocess.Process | None = None
         self._more: tuple[str, ...] = ()
         self._lives = 0
@@ -95,7 +92,7 @@ class Listener:
 
     async def listen(self, talker: Talker) -> None:
         while True:
-            packet = await talker.next(PublishPacket, PATIENCE)
+            packet = await talker.next(PublishPacket, SPARK_PATIENCE)
             assert packet.packet_id is not None
             self.heard.append(packet.payload)
             talker.send(PubAckPacket(packet.packet_id))
@@ -133,8 +130,7 @@ class Publisher:
 
 
 def journal(broker: ServedBroker, name: str) -> list[dict[str, Any]]:
-    url = "http://{}:{}".format(*broker.addresses["http"])
-    found = JournalTable(options.reading({"table": name, "broker": url}))
+    found = JournalTable(options.reading({"table": name, "broker": broker.http}))
     extent, schema = found.extent(), plain_schema(table(name))
     batches = found.batches(schema, extent.first, extent.last, TimeBounds())
     return [row for batch in batches for row in batch.to_pylist()]
@@ -142,9 +138,8 @@ def journal(broker: ServedBroker, name: str) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def world(folder: Path, master: str) -> AsyncIterator[tuple[Driver, Publisher, Listener, ServedBroker]]:
-    async with served(folder / "data") as broker, listening(broker) as listener:
-        host, port = broker.addresses["http"]
-        async with httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=60.0) as client:
+    with served(folder) as broker:
+        async with listening(broker) as listener, httpx.AsyncClient(base_url=broker.http, timeout=60.0) as client:
             [identity] = {row["client"] for row in await asyncio.to_thread(journal, broker, "clients")}
             driver = Driver(folder, broker, master, identity)
             try:

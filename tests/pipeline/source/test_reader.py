@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.journal.journal_calls import START
+from tests.clocks import START
 from tests.pipeline.source.live_broker import LiveBroker
 
 from nearcast.errors import InvalidSettings

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.journal.journal_calls import START
+from tests.clocks import START
 from tests.pipeline.source.live_broker import LiveBroker, live_broker
 
 from nearcast.errors import ConnectionFailed, Denied, InvalidSettings, OffsetTrimmed

@@ -10,7 +10,7 @@ import pytest
 from mqtt5 import PubAckPacket
 from pyspark.sql import functions as F
 from tests.broker.talker import Talker
-from tests.journal.journal_calls import START
+from tests.clocks import START
 from tests.pipeline.source.live_broker import LiveBroker
 
 from nearcast.errors import InvalidSettings

@@ -11,20 +11,14 @@ from typing import Any
 
 import pytest
 from tests.child import loaded_by
+from tests.clocks import START
 from tests.runtime.live.street import Street, Text
-from tests.runtime.live.virtual import (
-    START,
-    VirtualLoop,
-    in_virtual_time,
-    live,
-    neighbourhood,
-    started,
-)
+from tests.runtime.live.virtual import VirtualLoop, in_virtual_time, live, neighbourhood, started
 from tests.waiting import PATIENCE, until
 
 from nearcast.errors import InvalidInput, ObserverActed, UnknownName
 from nearcast.model.geometry import Point
-from nearcast.model.time import MICROSECONDS
+from nearcast.model.time import MICROSECONDS, to_text
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.live import FedPosition, LiveHost, LiveRuntime
 from nearcast.runtime.live.runtime import RuntimeStatistics
@@ -167,7 +161,7 @@ def test_what_a_timer_raises_stops_the_runtime_and_names_the_host() -> None:
             await town.runtime.run()
         assert raised.value is error
         [note] = raised.value.__notes__
-        assert "host 'ada' at 2023-11-14T22:13:21.5" in note
+        assert f"host 'ada' at {to_text(START + 1_500_000)}" in note
         # The one that is broken says no more, the other leaves in good order.
         assert town.diary == ["ada.x starts", "bob.x starts", "tick", "bob.x stops"]
         assert [row[1:] for row in town.clients[2:]] == [("ada", "failed"), ("bob", "left")]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.live.virtual import START, VirtualLoop, in_virtual_time
+from tests.clocks import START, HandClock
+from tests.runtime.live.virtual import VirtualLoop, in_virtual_time
 
 from nearcast.errors import InvalidPosition
 from nearcast.model.geometry import Point
@@ -20,22 +21,12 @@ from nearcast.runtime.live import FedPosition, MovingPosition
 from nearcast.runtime.live.sensor import LiveSensor
 from nearcast.runtime.live.timers import LiveTimers
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Clock, Fix
+from nearcast.runtime.ports import Fix
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.plane import Plane
 from nearcast.runtime.simulation.world import World
 
 PLANE = Plane(Point(49.8728, 8.6512))
-
-
-class Hands(Clock):
-    """A clock that is set by hand."""
-
-    def __init__(self, time: Instant = START) -> None:
-        self.time = time
-
-    def now(self) -> Instant:
-        return self.time
 
 
 def call(callback: Callable[[], None]) -> None:
@@ -55,7 +46,7 @@ def strolling(random: Random, start: Instant) -> Iterator[Leg]:
 
 
 def test_a_fed_position_is_the_newest_fix() -> None:
-    clock = Hands()
+    clock = HandClock()
     position = FedPosition(clock)
     assert position.fix() is None
     position.update(49.0, 8.0, accuracy=3.0)
@@ -72,7 +63,7 @@ def test_a_fed_position_is_the_newest_fix() -> None:
     [{"lat": 91.0}, {"lon": math.nan}, {"accuracy": -1.0}, {"speed": -1.0}, {"speed": math.inf}, {"heading": math.nan}],
 )
 def test_an_impossible_position_is_refused_and_changes_nothing(wrong: dict[str, float]) -> None:
-    position = FedPosition(Hands())
+    position = FedPosition(HandClock())
     position.update(49.0, 8.0, accuracy=3.0)
     before = position.fix()
     update: Any = position.update
@@ -112,7 +103,7 @@ def test_who_moves_by_a_model_is_where_the_simulator_says(seed: int, waits: list
     simulated.join()
     assert simulated.host is not None
     assert simulated.host.sensor is not None
-    clock = Hands()
+    clock = HandClock()
     live = MovingPosition(clock, strolling, Random(seed), PLANE.to_point)
     for wait in waits:
         clock.time += wait
@@ -125,12 +116,12 @@ def test_who_moves_by_a_model_is_where_the_simulator_says(seed: int, waits: list
 
 
 def test_a_model_without_legs_stands_at_the_origin() -> None:
-    position = MovingPosition(Hands(), lambda random, start: iter(()), Random(1), PLANE.to_point)
+    position = MovingPosition(HandClock(), lambda random, start: iter(()), Random(1), PLANE.to_point)
     assert position.fix() == Fix(START, PLANE.to_point(0.0, 0.0), 0.0, 0.0, None)
 
 
 def test_who_has_walked_all_legs_stands_at_the_end_of_the_last() -> None:
-    clock = Hands()
+    clock = HandClock()
     leg = Leg.between(START, (0.0, 0.0), (30.0, 40.0), 5.0)
     position = MovingPosition(clock, lambda random, start: iter([leg]), Random(1), PLANE.to_point)
     under_way = position.fix()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.live.virtual import START, VirtualLoop, in_virtual_time
+from tests.clocks import START
+from tests.runtime.live.virtual import VirtualLoop, in_virtual_time
 
 from nearcast.errors import InvalidTime, ObserverActed
 from nearcast.model.time import MICROSECONDS, Instant

@@ -10,13 +10,12 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from tests.clocks import START
 from tests.waiting import PATIENCE, free_port
 
-from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.live import LiveClock, LiveRuntime, UdpNetwork
 
 T = TypeVar("T")
-START: Final[Instant] = 1_700_000_000 * MICROSECONDS
 _numbers: Final = itertools.count()
 
 

@@ -14,8 +14,9 @@ from nearcast.runtime.messages import Message
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.simulation import cellular
 from nearcast.runtime.simulation.cellular import CellularNetwork
+from nearcast.runtime.simulation.cellular_copies import DRAWN_AHEAD
 from nearcast.runtime.simulation.cellular_downlinks import SteppedDownlinks
-from nearcast.runtime.simulation.cellular_foresight import DRAWN_AHEAD, ForeseenDownlinks, stride_of
+from nearcast.runtime.simulation.cellular_foresight import ForeseenDownlinks, stride_of
 from nearcast.runtime.simulation.cellular_profile import (
     BYPASS,
     LCN2016,

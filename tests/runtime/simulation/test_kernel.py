@@ -168,7 +168,7 @@ def test_what_is_foreseen_comes_as_if_it_had_been_scheduled_at_its_time(
     simulation, calls = Simulation(1), list[int]()
     first = simulation.reserve(len(pairs))
     for which, (start, wait) in enumerate(pairs):
-        entry = (start + wait, start, first + which, calls.append, which)
+        entry = (start + wait, start, first + which, calls.append, which, False)
         simulation.at(min(start, known), lambda entry: simulation.foreseen([entry]), entry)
     simulation.run(20_000)
     # By time, then by when they would have been scheduled, then by number.

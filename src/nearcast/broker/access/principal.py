@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +31,34 @@ class Peer:
     """The common name of the certificate that it has shown and that was verified."""
 
 
+class _Rights(dict[str, bool]):
+    """What is allowed by the topic: judged when it is asked for, and remembered."""
+
+    __slots__ = ("_grants", "_judge")
+
+    def __init__(self, judge: Callable[[tuple[Grant, ...], str], bool], grants: tuple[Grant, ...]) -> None:
+        self._judge: Final = judge
+        self._grants: Final = grants
+
+    def __missing__(self, topic: str) -> bool:
+        if len(self) >= REMEMBERED_TOPICS:
+            self.clear()
+        allowed = self[topic] = self._judge(self._grants, topic)
+        return allowed
+
+
+def _may_publish(grants: tuple[Grant, ...], topic: str) -> bool:
+    return topic.startswith(RESERVED) or any(grant.may_publish(topic) for grant in grants)
+
+
+def _may_publish_plain(grants: tuple[Grant, ...], topic: str) -> bool:
+    return any(grant.may_publish(topic) and grant.allows_plain for grant in grants)
+
+
+def _may_receive(grants: tuple[Grant, ...], topic: str) -> bool:
+    return any(grant.may_receive(topic) for grant in grants)
+
+
 class Principal:
     """Who a client is (``user``; ``None``: anonymous) and what follows from it.
 
@@ -48,9 +77,9 @@ class Principal:
         self.peer: Final = peer
         self._grants: Final = grants
         self._trusted: Final = trusted
-        self._publishable: Final[dict[str, bool]] = {}
-        self._plainly: Final[dict[str, bool]] = {}
-        self._receivable: Final[dict[str, bool]] = {}
+        self._publishable: Final = _Rights(_may_publish, grants or ())
+        self._plainly: Final = _Rights(_may_publish_plain, grants or ())
+        self._receivable: Final = _Rights(_may_receive, grants or ())
 
     def __str__(self) -> str:
         return f"user {self.user!r}" if self.user is not None else "an anonymous client"
@@ -62,33 +91,15 @@ class Principal:
 
     def may_publish(self, topic: str) -> bool:
         """Whether it may publish to that topic at all; ``check_event`` looks at place, reach and addressing."""
-        if self._grants is None:
-            return True
-        known = self._publishable.get(topic)
-        if known is None:
-            known = topic.startswith(RESERVED) or any(grant.may_publish(topic) for grant in self._grants)
-            _remember(self._publishable, topic, known)
-        return known
+        return self._grants is None or self._publishable[topic]
 
     def may_publish_plain(self, topic: str) -> bool:
         """Whether it may publish there without place, reach and addressing: all that there is to check of a plain message."""
-        if self._grants is None:
-            return True
-        known = self._plainly.get(topic)
-        if known is None:
-            known = any(grant.may_publish(topic) and grant.allows_plain for grant in self._grants)
-            _remember(self._plainly, topic, known)
-        return known
+        return self._grants is None or self._plainly[topic]
 
     def may_receive(self, topic: str) -> bool:
         """Whether it may get events of that topic: for those that reach it by its context, without a subscription."""
-        if self._grants is None:
-            return True
-        known = self._receivable.get(topic)
-        if known is None:
-            known = any(grant.may_receive(topic) for grant in self._grants)
-            _remember(self._receivable, topic, known)
-        return known
+        return self._grants is None or self._receivable[topic]
 
     def may_subscribe(self, topic_filter: str) -> bool:
         """Whether one rule allows all that the filter matches; of a shared subscription, the part after the group counts."""
@@ -156,9 +167,3 @@ class Principal:
             " | ".join(refusals)
             or f"no rule allows {self} all that {subscription.topic!r} matches; ask for one with subscribe, or for less"
         )
-
-
-def _remember(answers: dict[str, bool], topic: str, answer: bool) -> None:
-    if len(answers) >= REMEMBERED_TOPICS:
-        answers.clear()
-    answers[topic] = answer

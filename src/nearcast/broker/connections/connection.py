@@ -8,6 +8,7 @@ memory is full, others wait in the session, and if that lasts too long it is cut
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -20,6 +21,7 @@ from nearcast.errors import ProtocolError
 from nearcast.model.time import Instant
 from nearcast.mqtt.stream import PacketReader, encode
 
+log: Final = logging.getLogger(__name__)
 HIGH_WATER: Final = 256 * 1024
 """Bytes that the operating system has not taken yet, beyond which a connection counts as congested."""
 
@@ -55,7 +57,11 @@ class Flusher:
             self._expected = False
             waiting, self._waiting = self._waiting, []
             for connection in waiting:
-                connection.flush()
+                try:
+                    connection.flush()
+                except Exception:  # whatever it is, the others are not to wait for ever
+                    log.exception("what was said to %s is lost, and so it is cut off", connection.peer.address)
+                    connection.abort()
 
 
 class Listener(Protocol):

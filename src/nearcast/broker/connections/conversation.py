@@ -49,7 +49,7 @@ from nearcast.mqtt import names
 from nearcast.mqtt.client_ids import generated
 from nearcast.mqtt.publication import publication
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 class Conversation:

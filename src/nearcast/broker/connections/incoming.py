@@ -36,7 +36,7 @@ from nearcast.mqtt.positions import position_in
 from nearcast.mqtt.publication import is_plain, place_alone, plain_topic, publication
 from nearcast.mqtt.stream import V311
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 FAILURE: Final = 0x80
 """Reason codes from here on say that something was refused."""
 

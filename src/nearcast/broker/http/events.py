@@ -23,6 +23,7 @@ from nearcast.broker.http.formats import (
     feature,
     feature_in,
 )
+from nearcast.broker.on_disk import decision
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.publishing.message import Message
 from nearcast.errors import InvalidEvent, JournalFailed
@@ -147,18 +148,13 @@ def _object(tree: Any) -> dict[str, Any]:
 
 
 async def _on_disk(broker: Broker, event: Any, message: Message) -> None:
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    decided, then = decision()
 
     def acknowledge(code: Any, why: str | None) -> None:
-        if done.done():
-            return  # who asked has gone
-        if int(code) >= 0x80:
-            done.set_exception(JournalFailed(why or "not written"))
-        else:
-            done.set_result(None)
+        then(JournalFailed(why or "not written") if int(code) >= 0x80 else None)
 
     broker.publishing.event(event, message, None, acknowledge, archived=True)
-    await done
+    await decided
 
 
 def _find(

@@ -30,9 +30,11 @@ class BrokerCollector(Collector):
             "located_clients": ("Clients whose position is known.", now.presence.located),
             "journal_writable": (
                 "1 if what is acknowledged reaches the disk.",
-                float(self._broker.journal.problem is None),
+                float(now.journal.problem is None),
             ),
-            "journal_head": ("Offset that the next record will get.", self._broker.journal.head),
+            "journal_head": ("Offset that the next record will get.", now.journal.head),
+            "lake_writable": ("1 if the last export to the lake succeeded.", float(now.archive.problem is None)),
+            "lake_exported": ("Offset below which everything is in the lake.", now.archive.exported),
         }
         counters = {
             "received_bytes": ("Bytes from clients.", now.bytes_in),

@@ -162,10 +162,12 @@ async def healthz() -> str:
 
 @get("/readyz", tags=["health"], summary="Whether it can do its work", media_type="text/plain")
 async def readyz(broker: NamedDependency[Broker]) -> Response[str]:
-    problem = broker.journal.problem
-    return Response(
-        "ready\n" if problem is None else f"not ready: {problem}\n", status_code=200 if problem is None else 503
-    )
+    """Ready is who can keep its promises. A lake that cannot be written breaks none, so the answer stays 200 and says so."""
+    if (problem := broker.journal.problem) is not None:
+        return Response(f"not ready: {problem}\n", status_code=503)
+    if (degraded := broker.archive.problem) is not None:
+        return Response(f"ready, but degraded: {degraded}\n")
+    return Response("ready\n")
 
 
 @get("/metrics", tags=["health"], summary="Metrics for Prometheus", media_type="text/plain")

@@ -31,7 +31,7 @@ MOST_BYTES: Final = 256 * 1024
 MOST_COPIES: Final = 1_000_000
 """About so many are matched at once: what is for everybody does not go together with so many others."""
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,17 +50,20 @@ def entry_of(
     )
 
 
-def placed_entry(
+def packet_entry(
     id: str,  # noqa: A002 - the word for it
     topic: str,
     published: Instant,
     packet: PublishPacket,
     publisher: str,
-    receivers: tuple[str, ...],
-    place: Point | None,
-    read: Publication | None,
+    qos: int,
+    receivers: tuple[str, ...] = (),
+    owed: tuple[Owed, ...] = (),
+    place: Point | None = None,
+    read: Publication | None = None,
 ) -> EventEntry:
-    """The same for a message of quality 0 with a place, or of which ``read`` says all; what it says depends on nobody."""
+    """The same for what goes many at a time: of it, the packet, its place and what was ``read`` of it, if anything, say all."""
+    expiry = packet.message_expiry_interval
     attributes: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     if read is not None:
@@ -72,14 +75,14 @@ def placed_entry(
         published,
         packet.payload,
         publisher,
-        0,
+        qos,
         receivers,
         None if place is None else place.lat,
         None if place is None else place.lon,
         None,
         None,
         None,
-        None,
+        None if expiry is None else max(expiry * MICROSECONDS, 1),
         attributes,
         tags,
         packet.content_type,
@@ -87,34 +90,7 @@ def placed_entry(
         packet.correlation_data,
         packet.payload_format_indicator,
         tuple(packet.user_properties),
-    )
-
-
-def plain_entry(
-    id: str,  # noqa: A002 - the word for it
-    topic: str,
-    published: Instant,
-    packet: PublishPacket,
-    publisher: str,
-    receivers: tuple[str, ...] = (),
-    owed: tuple[Owed, ...] = (),
-) -> EventEntry:
-    """The same for a message of quality 1 that has nothing but a topic."""
-    expiry = packet.message_expiry_interval
-    return EventEntry(
-        id,
-        topic,
-        published,
-        packet.payload,
-        publisher,
-        1,
-        receivers,
-        lifetime=None if expiry is None else max(expiry * MICROSECONDS, 1),
-        content_type=packet.content_type,
-        response_topic=packet.response_topic,
-        correlation_data=packet.correlation_data,
-        payload_format=packet.payload_format_indicator,
-        owed=owed,
+        owed,
     )
 
 

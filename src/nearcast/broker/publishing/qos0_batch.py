@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from mqtt5 import PubAckReasonCode, PublishPacket
 
-from nearcast.broker.publishing.entries import placed_entry
+from nearcast.broker.publishing.entries import packet_entry
 from nearcast.broker.publishing.message import Message, size_of
 from nearcast.broker.publishing.publishing import Publishing, message_of
 from nearcast.broker.publishing.router import Target
@@ -39,7 +39,7 @@ _MOST_COPIES: Final = 100_000
 _MOST_FORMS: Final = 16
 """Beyond that, all are made anew: receivers may number their subscriptions as they like."""
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 class Gathered(msgspec.Struct, frozen=True, gc=False):
@@ -67,7 +67,8 @@ class Gathered(msgspec.Struct, frozen=True, gc=False):
         return message
 
     def entry(self, id: str, at: Instant, receivers: tuple[str, ...]) -> EventEntry:  # noqa: A002 - the word for it
-        return placed_entry(id, self.topic, at, self.packet, self.publisher.identity, receivers, self.place, self.read)
+        identity = self.publisher.identity
+        return packet_entry(id, self.topic, at, self.packet, identity, 0, receivers, place=self.place, read=self.read)
 
     @property
     def size(self) -> int:

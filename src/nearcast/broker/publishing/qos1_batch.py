@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import msgspec
 from mqtt5 import PublishPacket
 
-from nearcast.broker.publishing.entries import plain_entry, plain_event
+from nearcast.broker.publishing.entries import packet_entry, plain_event
 from nearcast.broker.publishing.message import Message, size_of
 from nearcast.broker.publishing.publishing import Publishing, message_of, owed_to
 from nearcast.broker.publishing.router import Route, Target
@@ -22,7 +22,7 @@ from nearcast.journal import EventEntry
 from nearcast.model.time import Instant
 from nearcast.mqtt.publication import delivery_properties
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 MOST_COPIES: Final = 20_000
@@ -97,13 +97,13 @@ class Qos1Batches:
         name, route = publishing.next_id(), publishing.router.route(each.topic)
         if not route.targets and not route.groups:
             self._copies.append(None)
-            return plain_entry(name, each.topic, at, packet, publisher.identity)
+            return packet_entry(name, each.topic, at, packet, publisher.identity, 1)
         copies = self._copied(each, route, name, at)
         self._copies.append(copies)
         self._count += len(copies.targets)
         receivers = tuple([target.session.identity for target in copies.targets])
         owed = owed_to(copies.lasting, 1)
-        return plain_entry(name, each.topic, at, packet, publisher.identity, receivers, owed)
+        return packet_entry(name, each.topic, at, packet, publisher.identity, 1, receivers, owed)
 
     def _copied(self, each: Promised, route: Route, name: str, at: Instant) -> _Copies:
         packet = each.packet

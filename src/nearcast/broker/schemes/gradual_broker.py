@@ -18,7 +18,7 @@ from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.ports import Address, Cancellable
 from nearcast.transition.specification import MechanismSpec
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 AT_ONCE: Final = 4
 """Clients of one step: where each is in a hundred cells, these take some ten milliseconds."""
 
@@ -32,11 +32,6 @@ PAUSE: Final = 0.0
 class _Schemes(SchemeBroker):
     exchange_type = GradualExchange
 
-    @property
-    def gradual(self) -> GradualExchange:
-        assert isinstance(self._exchange, GradualExchange)
-        return self._exchange
-
 
 class GradualBroker(HandedBroker):
     schemes_type = _Schemes
@@ -46,7 +41,7 @@ class GradualBroker(HandedBroker):
     @property
     def remaining(self) -> int:
         """Clients that a transition for everybody has not reached yet."""
-        return self._exchange.remaining
+        return self.exchange.remaining
 
     def when_moved(self, then: Callable[[], None]) -> None:
         """As soon as nobody remains."""
@@ -57,17 +52,17 @@ class GradualBroker(HandedBroker):
 
     def scheme_of(self, client: Address) -> MechanismSpec:
         """To which it belongs, or is about to be brought."""
-        return self._exchange.coming_to(client)
+        return self.exchange.coming_to(client)
 
     def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
         if clients is not None or len(self.clients) <= AT_ONCE:
             super().transition(scheme, clients)
             return
-        before, back = self.schemes.memory.clock, self.aside()
-        moved = self._exchange.begin(scheme, AT_ONCE)
+        before, back = self.exchange.memory.clock, self.aside()
+        moved = self.exchange.begin(scheme, AT_ONCE)
         if self._next is not None:
             self._next.cancel()  # of a transition before: this one has taken on who remained
-        if self.schemes.memory.clock > before:
+        if self.exchange.memory.clock > before:
             self.transitions_done += 1
             self.transitions.append(TransitionDone(self._host.now(), scheme, len(self.clients), everybody=True))
             self._changed(moved)
@@ -77,12 +72,12 @@ class GradualBroker(HandedBroker):
             self._go_on()
 
     @property
-    def _exchange(self) -> GradualExchange:
-        assert isinstance(self.schemes, _Schemes)
-        return self.schemes.gradual
+    def exchange(self) -> GradualExchange:
+        assert isinstance(self.schemes.exchange, GradualExchange)
+        return self.schemes.exchange
 
     def _go_on(self) -> None:
-        exchange, until = self._exchange, self._host.now() + STRETCH
+        exchange, until = self.exchange, self._host.now() + STRETCH
         try:
             while exchange.remaining:
                 self._changed(exchange.advance(AT_ONCE))

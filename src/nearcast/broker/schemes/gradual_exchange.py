@@ -150,9 +150,8 @@ class GradualExchange(SchemeExchange):
             raise
         self._reached(underway, clients)
         for half in copies:
-            served = next(iter(half.contexts))
-            if half in self.overlaps.halves_of(served):
-                self.overlaps.prolong(served, underway.plan.clock - 1, self._end_of_grace())
+            if half in self.overlaps:
+                self.overlaps.prolong(next(iter(half.contexts)), underway.plan.clock - 1, self._end_of_grace())
             else:
                 self.overlaps.begin(half, underway.plan.clock, self._end_of_grace())
 
@@ -160,7 +159,8 @@ class GradualExchange(SchemeExchange):
         underway = self._underway
         if underway is None or copied.clock != underway.plan.clock:
             return super()._copy(copied)
-        if copied.scheme not in underway.old:
+        # One that was given up meanwhile still knows those who were silent for too long: it is not taken up again.
+        if copied.scheme not in underway.old or underway.old[copied.scheme][0] not in self.overlaps:
             tags: dict[Address, int] = {}
             underway.old[copied.scheme] = super()._copy(replace(copied, tags=tags)), tags
         half, tags = underway.old[copied.scheme]

@@ -42,7 +42,7 @@ from nearcast.transition.specification import MechanismSpec
 
 T = TypeVar("T")
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 NAME: Final = "broker"
 """Under which plans are made; the same in every life, so that clients recognise them."""
@@ -165,7 +165,7 @@ class LiveSchemes:
     def start(self) -> None:
         """All that an earlier life left was restored: go on, and let rules decide from now on."""
         before = self._memory.clock
-        self._broker.schemes.go_on()
+        self._broker.exchange.go_on()
         if self._memory.clock > before:
             self._note(self._broker.clients)
         if self._plan.rules:
@@ -195,7 +195,7 @@ class LiveSchemes:
         for known in (self._connected, self._located, self._unwritten):
             known.discard(client)
         self._regional.forget(client)
-        if client in self._broker.schemes:
+        if client in self._broker.exchange:
             self._broker.schemes.forget(client)
 
     def receive(self, client: str, payload: bytes) -> None:
@@ -232,12 +232,18 @@ class LiveSchemes:
 
     def position(self, client: str) -> Point | None:
         """Where a client is, as far as its scheme tells."""
-        schemes = self._broker.schemes
-        return schemes.context_of(client).position if client in schemes else None
+        return self._broker.schemes.context_of(client).position if client in self._broker.exchange else None
 
     def exact_position(self, client: str) -> Point | None:
-        """The same where the scheme has every client report as it moves; others let positions grow old, and know cells."""
-        return self.position(client) if _is_exact(self._broker.schemes.scheme_of(client)) else None
+        """The same where the scheme has every client report as it moves; others let positions grow old, and know cells.
+
+        A client that has not spoken in such a scheme yet was last heard in another one.
+        """
+        exchange = self._broker.exchange
+        if client not in exchange or not _is_exact(exchange.scheme_of(client)):
+            return None
+        context = self._broker.schemes.context_of(client)
+        return context.position if context.clock >= exchange.clock_of(client) else None
 
     # Transitions
 
@@ -248,10 +254,10 @@ class LiveSchemes:
         These: wherever they are, and whatever rules say, until a later order names them or is for everybody.
         """
         spec = scheme_in(scheme) if isinstance(scheme, str) else scheme
-        self._broker.schemes.check(spec)
+        self._broker.exchange.check(spec)
         some = None if clients is None else list(clients)
         for client in some or ():
-            if client not in self._broker.schemes:
+            if client not in self._broker.exchange:
                 raise UnknownName(f"no client {client!r} takes part in filter schemes")
         if some is not None:
             self._broker.transition(spec, some)
@@ -270,13 +276,13 @@ class LiveSchemes:
         """
         outside = scheme_in(elsewhere) if isinstance(elsewhere, str) else elsewhere
         for spec in {region.scheme for region in regions} | ({outside} if outside is not None else set()):
-            self._broker.schemes.check(spec)
+            self._broker.exchange.check(spec)
         self._regional.plan(regions, outside)
         self._note_regions()
 
     def check(self, scheme: str) -> None:
         """Raises ``InvalidInput`` for a scheme that there is not, or that cannot be on this ground."""
-        self._broker.schemes.check(scheme_in(scheme))
+        self._broker.exchange.check(scheme_in(scheme))
 
     def new_transitions(self) -> list[TransitionDone]:
         """Those since this was last asked for, oldest first; of very many only the last."""
@@ -298,17 +304,17 @@ class LiveSchemes:
 
     def follows(self, client: str) -> bool:
         """Whether plans are for this client: it takes part in schemes, and insists on none."""
-        return client in self._broker.schemes and self._broker.schemes.follows(client)
+        return client in self._broker.exchange and self._broker.exchange.follows(client)
 
     def status(self) -> SchemesStatus:
-        schemes, coordinator = self._broker.schemes, self._coordinator.statistics()
+        exchange, coordinator = self._broker.exchange, self._coordinator.statistics()
         return SchemesStatus(
-            scheme=schemes.scheme,
-            groups=schemes.groups(),
+            scheme=exchange.scheme,
+            groups=exchange.groups(),
             clock=coordinator.clock,
             # Who has not answered an older plan may remain, too.
             waiting=min(len(self._broker.clients), self._broker.remaining + coordinator.waiting),
-            overlaps=schemes.statistics().overlaps,
+            overlaps=len(exchange.overlaps),
             transitions=self._broker.transitions_done,
             latest=tuple(self._broker.transitions),
             regions=tuple(self._regional.regions),
@@ -332,7 +338,7 @@ class LiveSchemes:
         regions, self._unwritten_regions = self._unwritten_regions, None
         named, before = self._regional.named, self._written_named
         self._written, self._written_named, self._told = memory, named, False
-        known = self._broker.schemes
+        known = self._broker.exchange
         return SchemeChanges(
             None if memory == written else memory,
             regions,
@@ -346,11 +352,11 @@ class LiveSchemes:
 
     def state_of(self, client: str) -> bytes:
         """What is known of a client, its subscriptions apart."""
-        return msgspec.msgpack.encode(self._broker.schemes.state_of(client))
+        return msgspec.msgpack.encode(self._broker.exchange.state_of(client))
 
     def restore(self, client: str, state: bytes, *, named: bool = False) -> None:
         """Go on with a client of an earlier life, which was brought to its scheme by name perhaps; before ``start``."""
-        self._broker.schemes.adopt(client, _decoded(state, ClientState, f"the state of client {client!r}"))
+        self._broker.exchange.adopt(client, _decoded(state, ClientState, f"the state of client {client!r}"))
         if named:
             self._regional.name([client])
             self._written_named |= {client}

@@ -11,10 +11,11 @@ from typing import Final, Literal
 
 import msgspec
 
+from nearcast.broker.on_disk import on_disk
 from nearcast.broker.schemes.scheming import Scheming
 from nearcast.broker.schemes.text import scheme_in
 from nearcast.broker.sessions.sessions import Sessions
-from nearcast.errors import InvalidInput, InvalidPlan, JournalFailed
+from nearcast.errors import InvalidInput, InvalidPlan
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.parameters import Grid
 from nearcast.filtering.registry import scheme_of
@@ -24,7 +25,7 @@ from nearcast.model.time import Instant
 from nearcast.planning.regional import Region
 from nearcast.transition.specification import MechanismSpec
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 CARRIED_OUT: Final = "plans carried out"
 """The table of plans, by their ids, with the instant."""
 
@@ -104,7 +105,9 @@ class Plans:
                     if each.plan not in known | set(done):
                         done[each.plan] = self._carry_out(each)
             finally:
-                await self._settled(list(done))
+                # That they are done is on disk, behind what they did.
+                at = self.now().to_bytes(8, "big")
+                await on_disk(self.journal, puts=[Put(CARRIED_OUT, plan, at) for plan in done])
             repeated = len(plans) - len(done)
             return Counter(done.values()) + Counter({"repeated": repeated})
 
@@ -166,20 +169,6 @@ class Plans:
                 self.gateways[name] = each
             puts.append(Put(GATEWAYS, name, None if each is None else msgspec.msgpack.encode(each)))
         self.journal.write(puts=puts)
-
-    async def _settled(self, plans: Sequence[str]) -> None:
-        """That they are done is on disk, behind what they did."""
-        written: asyncio.Future[JournalFailed | None] = asyncio.get_running_loop().create_future()
-
-        def then(failed: JournalFailed | None) -> None:
-            if not written.done():
-                written.set_result(failed)
-
-        at = self.now().to_bytes(8, "big")
-        self.journal.write(puts=[Put(CARRIED_OUT, plan, at) for plan in plans], then=then)
-        failed = await asyncio.shield(written)
-        if failed is not None:
-            raise failed
 
 
 def check(planned: Planned) -> None:

@@ -23,7 +23,7 @@ from nearcast.runtime.live.timers import LiveTimers
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Clock
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 CLIENTS: Final = "scheme clients"
 NAMED: Final = "scheme clients by name"
 """Of these, the ones that a plan has brought to their scheme by name."""

@@ -18,7 +18,7 @@ from nearcast.journal.identities import Identities
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.client_ids import is_generated
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 SESSIONS: Final = "sessions"
 SUBSCRIPTIONS: Final = "subscriptions"
 INCOMING: Final = "incoming"

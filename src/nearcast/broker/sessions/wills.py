@@ -18,7 +18,7 @@ from nearcast.errors import Denied, InvalidInput, QuotaExceeded
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.publication import delivery_properties, publication
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 def row_of(will: Will) -> WillRow:

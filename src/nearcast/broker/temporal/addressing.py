@@ -11,6 +11,7 @@ so is who has had the event.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import logging
 from collections import Counter
@@ -21,6 +22,7 @@ from typing import Final
 import msgspec
 
 from nearcast.broker.known_context import KnownContext
+from nearcast.broker.on_disk import on_disk
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing import publishing
 from nearcast.broker.publishing.entries import Owed, entry_of, event_in, message_in
@@ -47,7 +49,7 @@ AT_ONCE: Final = 500
 Later = Callable[[float, Callable[[], None]], object]
 """Has a function called after so many seconds: ``loop.call_later``."""
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 class AddressedRow(msgspec.Struct, frozen=True, array_like=True):
@@ -187,7 +189,8 @@ class TemporalAddressing(publishing.TemporalAddressing):
             None if event.to is not None else interested,  # who takes what is addressed to it may be anybody
         )
         try:
-            await self._settled()
+            with contextlib.suppress(JournalFailed):  # what failed is no part of the past
+                await on_disk(self.journal)
             work = self.background.start(history.run())
             try:
                 await work.finish()
@@ -423,17 +426,6 @@ class TemporalAddressing(publishing.TemporalAddressing):
         for chunk in self.journal.read(max(self.journal.oldest, self.journal.head - 1)):
             last = time_of(chunk[-1][1])
         return last
-
-    async def _settled(self) -> None:
-        """Until all that was written so far is on disk."""
-        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def then(_failed: JournalFailed | None) -> None:
-            if not settled.done():
-                settled.set_result(None)
-
-        self.journal.write(then=then)
-        await settled
 
     def close(self) -> None:
         for task in self._tasks:

@@ -32,7 +32,7 @@ SOON: Final = 0.5
 IN_A_ROW: Final = 32
 """Given out before others get a turn of the loop."""
 
-log: Final = logging.getLogger("nearcast.broker")
+log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False, repr=False)

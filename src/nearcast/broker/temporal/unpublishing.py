@@ -8,12 +8,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from nearcast.broker.on_disk import on_disk
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.retained import RETAINED, Retained
 from nearcast.broker.sessions.session import Session
 from nearcast.broker.sessions.sessions import Sessions
 from nearcast.broker.temporal.background import Background
-from nearcast.errors import Denied, JournalFailed, NearcastError, OffsetTrimmed, QuotaExceeded, UnknownName
+from nearcast.errors import Denied, NearcastError, OffsetTrimmed, QuotaExceeded, UnknownName
 from nearcast.journal import EventEntry, Journal, Put, UnpublishEntry
 from nearcast.model.time import Instant
 
@@ -87,7 +88,7 @@ class Unpublishing:
 
     async def _found(self, event: str, publisher: str | None) -> Found:
         """What that publisher, or anybody, published under that id and is there."""
-        await self._written((), ())  # what is on its way to the disk may be what is meant
+        await on_disk(self.journal)  # what is on its way to the disk may be what is meant
         work = self.background.start(found_by_id(self.journal, event))
         foreign = False
         try:
@@ -108,7 +109,7 @@ class Unpublishing:
         puts = [put for keeper in self.keepers for put in keeper.rows_of(gone)]
         topics = [entry.topic for _, entry in found if self._retains(entry)]
         puts += [Put(RETAINED, topic, None) for topic in topics]
-        await self._written(entries, puts)
+        await on_disk(self.journal, entries, puts)
         self.offsets |= gone
         for _, entry in found:
             if self._retains(entry):
@@ -121,20 +122,6 @@ class Unpublishing:
     def _retains(self, entry: EventEntry) -> bool:
         message = self.retained.messages.get(entry.topic)
         return message is not None and message.event == entry.id
-
-    async def _written(self, records: list[UnpublishEntry] | tuple[()], puts: list[Put] | tuple[()]) -> None:
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def then(failed: JournalFailed | None) -> None:
-            if written.cancelled():
-                return
-            if failed is None:
-                written.set_result(None)
-            else:
-                written.set_exception(failed)
-
-        self.journal.write(records, puts, then)
-        await written
 
     def load(self) -> None:
         """After a restart."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -17,6 +16,7 @@ from nearcast.cli.demo.city import CENTER, HASTE, KINDS
 from nearcast.errors import NearcastError
 from nearcast.metrics.maps import Grid
 from nearcast.model.time import MICROSECONDS, to_datetime
+from nearcast.runtime.live.clock import LiveClock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,6 +57,7 @@ class Analysis:
         self._tables: Final[dict[str, DataFrame]] = {}
         self._points: DataFrame | None = None
         self._since = 0
+        self._clock: Final = LiveClock()
 
     def observe(self, people: int) -> dict[str, Any]:
         """The density of the last window, and where people linger; so many there are in all at the most."""
@@ -66,7 +67,7 @@ class Analysis:
         from nearcast.pipeline.observation.density import density
         from nearcast.pipeline.plans import over
 
-        now = time.time_ns() // 1000
+        now = self._clock.now()
         self._since = now - round(LATELY * MICROSECONDS)
         recent = F.col("time") >= F.lit(to_datetime(self._since))
         reports = self._table("reports").where(recent).where("lat is not null").cache()

@@ -17,8 +17,6 @@ from nearcast.cli.demo.play import Play
 from nearcast.cli.demo.stories import Stage, Story, stories
 from nearcast.cli.demo.summary import insist, summary, told
 from nearcast.cli.demo.view import CityView, story_panel
-from nearcast.client.client import connect
-from nearcast.model.area import Circle
 
 FRAME: Final = 0.2
 """Seconds."""
@@ -88,27 +86,13 @@ async def _summarize(people: int, seconds: float, *, spark: bool) -> None:
 
 @asynccontextmanager
 async def _ready(people: int, said: Said) -> AsyncIterator[DemoBroker]:
-    """A broker that has delivered something already: so nothing is compiled while people wait."""
     broker = DemoBroker(people)
-    with said("starting a broker"):
+    with said("starting a broker (the first time, it compiles for half a minute)"):
         await broker.__aenter__()
     try:
-        with said("a first message (the first time, the broker compiles for half a minute)"):
-            await _rehearse(broker)
         yield broker
     finally:
         await broker.__aexit__(None, None, None)
-
-
-async def _rehearse(broker: DemoBroker) -> None:
-    async with connect(broker.url, session_expiry=0, timeout=120) as client:
-        await client.update(lat=0, lon=0)
-        async with client.subscribe("rehearsal", within=10) as events:
-            await client.publish("rehearsal")
-            await events.next(120)
-            # By another kernel, which may have to be compiled.
-            await client.publish("rehearsal", reach=Circle(10))
-            await events.next(120)
 
 
 @asynccontextmanager

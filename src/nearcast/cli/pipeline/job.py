@@ -31,7 +31,10 @@ class Run:
     """What a job gets: the settings of file and command line together, and a session that starts when it is first asked for."""
 
     def __init__(self, title: str, settings: PipelineSettings, stack: ExitStack) -> None:
+        from nearcast.runtime.live.clock import LiveClock
+
         self.settings: Final = settings
+        self.now: Final = LiveClock().now
         self.started = time.monotonic()
         self._title: Final = title
         self._stack: Final = stack

@@ -11,6 +11,7 @@ from nearcast.journal.tail import NEXT, decoded
 from nearcast.pipeline.source.lake import TimeBounds
 from nearcast.pipeline.source.link import BrokerLink
 from nearcast.records import table as table_of
+from nearcast.records.arrow import table_in
 
 _KINDS: Final = {table: (kind, row) for kind, (table, row) in ROWS.items()}
 
@@ -22,11 +23,9 @@ def tail_batch(
 
     ``OffsetTrimmed`` if the first of these offsets is no longer in the journal.
     """
-    import pyarrow as pa
-
     kind, row = _KINDS[table]
     data = link.stretches(first, last, NAMES[kind], bounds.since, bounds.until)
-    stretches = pa.ipc.open_stream(data).read_all()
+    stretches = table_in(data)
     following = int(stretches.schema.metadata[NEXT])
     if following <= first:
         raise InvalidRecord(

@@ -20,7 +20,7 @@ from nearcast.errors import InvalidSettings
 from nearcast.pipeline.source.link import ARROW, BrokerLink
 from nearcast.pipeline.source.options import SourceOptions
 from nearcast.records.answers import ANSWERS
-from nearcast.records.arrow import plain_schema
+from nearcast.records.arrow import plain_schema, stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -112,11 +112,7 @@ def _answers(batch: Any, query: str) -> bytes:
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(batch.num_rows, field.type)
         for field in schema
     ]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as stream:
-        stream.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
-    handed_in: bytes = sink.getvalue().to_pybytes()
-    return handed_in
+    return stream_of(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def _key(*parts: object) -> str:

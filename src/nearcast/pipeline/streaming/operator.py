@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from nearcast.pipeline.matching.changes import EVENT
-from nearcast.pipeline.streaming.packing import blob_of, table_in
+from nearcast.pipeline.streaming.packing import blob_of, rows_in
 from nearcast.pipeline.streaming.state import NEVER, PartState, keep, stored
 from nearcast.pipeline.streaming.store import Store
 
@@ -51,7 +51,7 @@ class StreamMatching(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803, ARG002 - Spark's names
         schema = self._schema()
         part = stored(self._store, schema, self._parts)
-        come = [table_in(blob, schema) for frame in rows for blob in frame["rows"] if blob]
+        come = [rows_in(blob, schema) for frame in rows for blob in frame["rows"] if blob]
         if come:
             yield from self._answers(part, pa.concat_tables([part.waiting, *come]))
         if come or part.is_new:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearcast.pipeline.matching.packing import pieces, write_blob
+from nearcast.records.arrow import table_in
 
 DEAL = "deal"
 """Column of the number of the part that a row is for; null: for all."""
@@ -59,6 +60,5 @@ def blob_of(table: pa.Table) -> bytes:
     return written
 
 
-def table_in(blob: bytes, schema: pa.Schema) -> pa.Table:
-    with pa.ipc.open_stream(blob) as stream:
-        return stream.read_all().select(schema.names).cast(schema)
+def rows_in(blob: bytes, schema: pa.Schema) -> pa.Table:
+    return table_in(blob).select(schema.names).cast(schema)

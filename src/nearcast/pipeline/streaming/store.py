@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from nearcast.errors import InvalidSettings
-from nearcast.pipeline.streaming.packing import blob_of, table_in
+from nearcast.pipeline.streaming.packing import blob_of, rows_in
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
@@ -68,7 +68,7 @@ class Store:
     def table(self, name: str, schema: pa.Schema) -> pa.Table:
         """The table of that name; one without rows if there is none."""
         found = self._blobs.getValue((name,))
-        return schema.empty_table() if found is None else table_in(found[0], schema)
+        return schema.empty_table() if found is None else rows_in(found[0], schema)
 
     def put(self, name: str, table: pa.Table) -> None:
         self._blobs.updateValue((name,), (blob_of(table),))

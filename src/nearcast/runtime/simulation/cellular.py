@@ -22,6 +22,7 @@ from nearcast.runtime.ports import Address, Sending
 from nearcast.runtime.simulation.cellular_bearer import CELL_OVERLOADED, NO_COVERAGE, Bearer, cell_queue
 from nearcast.runtime.simulation.cellular_downlinks import Downlinks, SteppedDownlinks
 from nearcast.runtime.simulation.cellular_foresight import ForeseenDownlinks, stride_of
+from nearcast.runtime.simulation.cellular_late import LateClients
 from nearcast.runtime.simulation.cellular_outages import coverage_of
 from nearcast.runtime.simulation.cellular_profile import BYPASS, CellularProfile
 from nearcast.runtime.simulation.kernel import Simulation
@@ -70,10 +71,12 @@ class _Station:
             self.arrive(parcel)
         else:
             # From broker to broker, or over a network without any delay: never from inside the call that sent it.
-            self._simulation.at(self._simulation.time, self.arrive, parcel)
+            self._simulation.at(self._simulation.time, self.arrive, parcel, apart=True)
 
     def arrive(self, parcel: Parcel) -> None:
         network = self._network
+        if self.downlink != CORE:  # in the core nobody minds what clients do not know yet
+            self._simulation.backlog.catch_up()
         if not network.hand_over(parcel, self.link):
             network.give_up(parcel, why_unheard(self.link), self.address)
             return
@@ -110,15 +113,21 @@ class CellularNetwork(Network):
     ) -> None:
         super().__init__(simulation, interface, local=False, overhead=profile.overhead, check_wire=check_wire)
         self.profile: Final = profile
-        self.downlinks: Final[Downlinks] = (
-            ForeseenDownlinks(simulation, profile) if stride_of(profile) else SteppedDownlinks(simulation, profile)
-        )
+        self._late: Final = LateClients(simulation, self.interface)
+        self.downlinks: Final = self._made_downlinks()
         self._at: Final = simulation.at
         self._infrastructure: Final = frozenset(infrastructure)
         self._stations: Final[dict[Address | None, _Station]] = {}
         self._cell_up: Final = cell_queue(profile.uplink)
         self._lost: Final[Counter[str]] = Counter()
         self._refused: Final[Counter[str]] = Counter()
+
+    def _made_downlinks(self) -> Downlinks:
+        if not stride_of(self.profile):
+            return SteppedDownlinks(self.simulation, self.profile)
+        downlinks = ForeseenDownlinks(self.simulation, self.profile, self._late.tell)
+        self._late.behind, self.messages = downlinks.behind, self._late.note
+        return downlinks
 
     def attach(self, host: str, node: int) -> SimulatedLink:
         link = super().attach(host, node)
@@ -131,7 +140,13 @@ class CellularNetwork(Network):
         up = Bearer(profile.uplink, coverage, stream(self.interface, host, "up"), ordered=profile.ordered)
         station = self._stations[host] = _Station(self, link, up)
         station.downlink = self.downlinks.add(station, coverage, stream(self.interface, host, "down"))
+        self._late.links.append(link)
         return link
+
+    def doors_changed(self, link: SimulatedLink) -> None:
+        station = self._stations[link.address]
+        if station.downlink != CORE and not self.check_wire:
+            self.downlinks.later(station.downlink, self._late.door_of(link))
 
     def transmit(self, parcel: Parcel) -> Sending:
         receiver = self._stations.get(parcel.receiver)
@@ -171,6 +186,7 @@ class CellularNetwork(Network):
         return self.statistics().in_flight
 
     def statistics(self) -> CellularStatistics:
+        self.simulation.backlog.catch_up()
         sent = received = 0
         for link in self.links.values():
             for (direction, _), (messages, _) in link.books.items():
@@ -203,11 +219,11 @@ class CellularNetwork(Network):
         over = -(-departure // 1_000)
         # What happens on air happens at the end of the transmission: the sender must not know now.
         if uplink.hazardous and (reason := uplink.fate(parcel.size, departure)) is not None:
-            self._at(over, self._fail_ascending, (parcel, reason))
+            self._at(over, self._fail_ascending, (parcel, reason), apart=True)
         elif self._cell_up is not None:
-            self._at(over, self._at_cell, parcel)
+            self._at(over, self._at_cell, parcel, apart=True)
         else:
-            self._at(uplink.arrival(over), self._in_core, parcel)
+            self._at(uplink.arrival(over), self._in_core, parcel, apart=True)
         return Sending.QUEUED if waits else Sending.ACCEPTED
 
     def _at_cell(self, parcel: Parcel) -> None:
@@ -219,7 +235,7 @@ class CellularNetwork(Network):
         if departure < 0:
             self._fail_ascending((parcel, CELL_OVERLOADED))
         else:
-            self._at(uplink.arrival(-(-departure // 1_000)), self._in_core, parcel)
+            self._at(uplink.arrival(-(-departure // 1_000)), self._in_core, parcel, apart=True)
 
     def _in_core(self, parcel: Parcel) -> None:
         self._stations[parcel.receiver].descend(parcel)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final, Protocol
 
-from nearcast.runtime.links import QUEUE_FULL
+from nearcast.runtime.links import QUEUE_FULL, Door
+from nearcast.runtime.ports import Address
 from nearcast.runtime.simulation.cellular_bearer import CELL_OVERLOADED, Bearer, cell_queue
 from nearcast.runtime.simulation.cellular_outages import Coverage
 from nearcast.runtime.simulation.cellular_profile import CellularProfile
@@ -20,6 +21,9 @@ from nearcast.runtime.simulation.network import Parcel
 
 class Receiver(Protocol):
     """A client, as its downlink sees it."""
+
+    @property
+    def address(self) -> Address: ...
 
     def arrive(self, parcel: Parcel, /) -> None:
         """It is there."""
@@ -38,6 +42,9 @@ class Downlinks(ABC):
     @abstractmethod
     def send(self, numbers: Sequence[int], parcel: Parcel) -> None:
         """A copy for each of these sets out from the core now."""
+
+    def later(self, number: int, door: Door | None) -> None:
+        """What comes in at that door of this client may be told later; none: nothing may any more."""
 
 
 class SteppedDownlinks(Downlinks):
@@ -58,7 +65,7 @@ class SteppedDownlinks(Downlinks):
         now, at = self.simulation.time, self.simulation.at
         for number in numbers:
             downlink = self._downlinks[number]
-            at(downlink.bearer.arrival(now), downlink.enter, parcel)
+            at(downlink.bearer.arrival(now), downlink.enter, parcel, apart=True)
 
 
 class _Downlink:
@@ -82,6 +89,6 @@ class _Downlink:
         if departure < 0:
             self._receiver.fail((parcel, QUEUE_FULL))
         elif bearer.hazardous and (reason := bearer.fate(parcel.size, departure)) is not None:
-            simulation.at(-(-departure // 1_000), self._receiver.fail, (parcel, reason))
+            simulation.at(-(-departure // 1_000), self._receiver.fail, (parcel, reason), apart=True)
         else:
-            simulation.at(-(-departure // 1_000), self._receiver.arrive, parcel)
+            simulation.at(-(-departure // 1_000), self._receiver.arrive, parcel, apart=True)

@@ -116,6 +116,8 @@ class Motion:
             self._simulation.observers.refuse(what)
 
     def _set(self, node: int, leg: Leg) -> None:
+        # Who learns now of what reached it before was where it was then.
+        self._simulation.backlog.catch_up()
         self.legs[node] = leg
         # The walk of a snail may take longer than kernels can count.
         self.table[node] = leg if leg.until <= FOREVER else leg._replace(until=FOREVER)

@@ -7,7 +7,7 @@ Messages pass as the frozen objects they are; with ``check_wire`` they pass thro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from nearcast.errors import UnknownName
@@ -92,6 +92,10 @@ class SimulatedLink(PortedLink):
         super().switch(on)
         self.network.switched(self, on)
 
+    def doors_changed(self) -> None:
+        super().doors_changed()
+        self.network.doors_changed(self)
+
 
 def why_unheard(receiver: SimulatedLink) -> str:
     """The reason why ``hand_over`` just answered no."""
@@ -110,8 +114,8 @@ class Network(ABC):
         self.local: Final = local
         self.links: Final[dict[Address, SimulatedLink]] = {}
         self._overhead: Final = overhead + PORT_BYTES
-        self._check_wire: Final = check_wire
-        self.messages: Final = simulation.observers.emitter("messages")
+        self.check_wire: Final = check_wire
+        self.messages: Callable[..., None] = simulation.observers.emitter("messages")
         """Takes the rows of messages whose fate is known (``note``)."""
 
         self._drops: Final = simulation.observers.emitter("drops")
@@ -140,6 +144,9 @@ class Network(ABC):
 
     def switched(self, link: SimulatedLink, on: bool) -> None:
         """A link went up or down."""
+
+    def doors_changed(self, link: SimulatedLink) -> None:
+        """Somebody else may listen there, or in another way."""
 
     def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
         parcel = self.parcel(link, to, port, message)
@@ -181,10 +188,10 @@ class Network(ABC):
             reason = why_unheard(receiver)
             self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
             return False
-        receive, entry = listener
+        receive, entry, _ = listener
         entry[0] += 1
         entry[1] += parcel.size
-        receive(parcel.sender.address, self._rewritten(parcel, receiver) if self._check_wire else parcel.message)
+        receive(parcel.sender.address, self._rewritten(parcel, receiver) if self.check_wire else parcel.message)
         return True
 
     def _rewritten(self, parcel: Parcel, receiver: SimulatedLink) -> Message:
@@ -212,5 +219,6 @@ class Network(ABC):
 
     def traffic(self) -> Iterator[Traffic]:
         """The books of all links."""
+        self.simulation.backlog.catch_up()
         for link in self.links.values():
             yield from link.traffic()

@@ -7,17 +7,19 @@ from typing import Final
 
 from nearcast.runtime.delays import delay, period
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Cancellable, Timers
+from nearcast.runtime.ports import Address, Cancellable, Timers
 from nearcast.runtime.simulation.kernel import Simulation
 
 
 class Life:
     """One stretch of a host's life, from joining to leaving or failing; what it asked for ends with it."""
 
-    __slots__ = ("alive",)
+    __slots__ = ("alive", "host")
 
-    def __init__(self) -> None:
+    def __init__(self, host: Address | None = None) -> None:
         self.alive = True
+        self.host: Final = host
+        """Its name; none: of no host that a world knows."""
 
 
 class _Timer(Cancellable):
@@ -52,14 +54,16 @@ class SimulatedTimers(Timers):
     def _set(self, wait: int, length: int, callback: Callable[[], None]) -> Cancellable:
         due = self._simulation.now() + wait
         timer = _Timer(callback, self._simulation.observers, due, length)
-        self._simulation.at(due, self._fire, timer)
+        self._simulation.at(due, self._fire, timer, apart=self._life.host is not None)
         return timer
 
     def _fire(self, timer: _Timer) -> None:
         callback = timer.callback
         if callback is None or not self._life.alive:
             return
+        if self._life.host is not None:
+            self._simulation.backlog.catch_up_for(self._life.host)
         if timer.period:
             timer.due += timer.period
-            self._simulation.at(timer.due, self._fire, timer)
+            self._simulation.at(timer.due, self._fire, timer, apart=self._life.host is not None)
         callback()

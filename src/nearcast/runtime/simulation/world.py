@@ -36,7 +36,7 @@ class SimulatedHost:
         self._world: Final = world
         self._build: Final = build
         self._links: Final = links
-        self._life = Life()
+        self._life = Life(name)
         self._lives = 0
 
     @property
@@ -49,7 +49,7 @@ class SimulatedHost:
         if self.host is not None:
             return
         self._lives += 1
-        self._life = Life()
+        self._life = Life(self.name)
         for link in self._links.values():
             link.switch(on=True)
         self._world.note(self, "joined" if self._lives == 1 else "returned")
@@ -70,9 +70,10 @@ class SimulatedHost:
             self._end("failed")
 
     def _may_act(self, what: str) -> None:
-        observers = self._world.simulation.observers
-        if observers.watching:
-            observers.refuse(what)
+        simulation = self._world.simulation
+        if simulation.observers.watching:
+            simulation.observers.refuse(what)
+        simulation.backlog.catch_up()
 
     def _end(self, how: str) -> None:
         self._life.alive = False
@@ -135,6 +136,7 @@ class World:
         self, information: Information[object], about: Address | None, answer: Callable[[object], None]
     ) -> None:
         """The State Information System's way to other hosts, backed by global knowledge (BYPASS.KOM 5.2.4)."""
+        self.simulation.backlog.catch_up()
         asked = self.hosts.values() if about is None else filter(None, [self.hosts.get(about)])
         for other in asked:
             value = other.host.state.get(information) if other.host else None

@@ -1,6 +1,5 @@
 """``nearcast pipeline ingest``: what was recorded elsewhere comes into a lake."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +38,6 @@ def ingest(
             raise typer.BadParameter(f"--column {text}: write OURS=THEIRS, with one of {', '.join(COLUMNS)}")
         columns[ours] = theirs
     chosen = source_format or format_of(files)
-    latest = time.time_ns() // 1000 + run.settings.tables.future
+    latest = run.now() + run.settings.tables.future
     done = read(run.spark, files, run.lake, latest, source_format=chosen, columns=columns)
     return {"lake": str(run.lake), "format": chosen, **asdict(done)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -46,7 +45,7 @@ def plan(
 
     length, reports = duration(window), _reports(run, broker)
     ladder = grid_ladder(scheme, per_cell, largest, windows=lasting)
-    people = over(crowd(reports, length / MICROSECONDS), time.time_ns() // 1000)
+    people = over(crowd(reports, length / MICROSECONDS), run.now())
     made = latest(plans(decisions(people, "clients", ladder))).cache()
     found = [row.asDict() for row in made.collect()]
     regions: list[Any] = []

@@ -1,6 +1,5 @@
 """``nearcast pipeline retain``: old days go."""
 
-import time
 from typing import Annotated
 
 import typer
@@ -27,7 +26,7 @@ def retain(
     warehouse = Warehouse(run.warehouse)
     warehouse.check()
     check_format(run.settings)
-    oldest = time.time_ns() // 1000 - kept
+    oldest = run.now() - kept
     dropped = {name: {"rows": drop(warehouse, name, oldest)} for name in warehouse.tables()}
     follow_format(run.settings)
     return {

@@ -1,7 +1,5 @@
 """``nearcast pipeline tables``: bronze to silver to gold."""
 
-import time
-
 from nearcast.cli.pipeline.formats import check_format, follow_format
 from nearcast.cli.pipeline.job import Document, Run, job
 
@@ -14,7 +12,7 @@ def tables(run: Run) -> Document:
     check_lake(run.lake)
     check_format(run.settings)
     warehouse = Warehouse(run.warehouse)
-    latest = time.time_ns() // 1000 + run.settings.tables.future
+    latest = run.now() + run.settings.tables.future
     refined = refine_all(run.spark, warehouse, run.lake, latest)
     days = measure_all(run.spark, warehouse)
     follow_format(run.settings)

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.waiting import PATIENCE
@@ -14,18 +16,25 @@ from tests.waiting import PATIENCE
 COMMAND = Path(sys.executable).with_name("nearcast")
 
 
-class ServeProcess:
-    """One data folder, served by one process after the other."""
+class ServedBroker:
+    """Settings and data in one folder, served by one process after the other, on the same port once it has one.
 
-    def __init__(self, data: Path, *options: str) -> None:
-        self.data = data
-        self.options = options
+    On an event loop, ``start``, ``kill`` and ``stop`` are for ``asyncio.to_thread`` if others are to go on meanwhile.
+    """
+
+    def __init__(self, folder: Path, settings: str = "") -> None:
+        self.data = folder / "data"
         self.addresses: dict[str, tuple[str, int]] = {}
         """Of each protocol (mqtt, mqtts, websocket, websockets, http), while it is ready."""
+
+        self.port = 0
+        """Of MQTT; kept when it falls."""
 
         self.said: list[str] = []
         """Lines of standard error, of all lives."""
 
+        self._settings = folder / "settings.toml"
+        self._settings.write_text(settings)
         self._process: subprocess.Popen[str] | None = None
         self._reading: threading.Thread | None = None
 
@@ -33,11 +42,27 @@ class ServeProcess:
     def is_running(self) -> bool:
         return self._process is not None
 
-    def start(self, port: int = 0) -> None:
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    @property
+    def http(self) -> str:
+        return "http://{}:{}".format(*self.addresses["http"])
+
+    @property
+    def certificate(self) -> Path:
+        """The one that it has made for itself."""
+        return self.data / "certificate.pem"
+
+    def start(self) -> None:
         """Until it says that it is ready."""
-        command = [str(COMMAND), "serve", "--port", str(port), "--http-port", "any", "--data", str(self.data)]
+        command = [str(COMMAND), "serve", "--port", str(self.port), "--http-port", "any"]
         process = self._process = subprocess.Popen(
-            [*command, *self.options], stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+            [*command, "--data", str(self.data), "--config", str(self._settings)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NO_COLOR": "1"},
         )
         ready = threading.Event()
         self._reading = threading.Thread(target=self._read, args=(process, ready), daemon=True)
@@ -45,6 +70,7 @@ class ServeProcess:
         if not ready.wait(PATIENCE) or not self.addresses:
             self.kill()
             raise AssertionError("the broker did not start:\n" + "\n".join(self.said))
+        self.port = self.addresses.get("mqtt", ("", 0))[1]
 
     def _read(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
         assert process.stderr is not None
@@ -82,3 +108,14 @@ class ServeProcess:
         assert process.stderr is not None
         process.stderr.close()
         return process.returncode
+
+
+@contextmanager
+def served(folder: Path, settings: str = "") -> Iterator[ServedBroker]:
+    broker = ServedBroker(folder, settings)
+    broker.start()
+    try:
+        yield broker
+    finally:
+        if broker.is_running:
+            broker.stop()
