@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.oracle.strategies import WORLDS, scripts
 from tests.oracle.twins import Twins
 
@@ -11,7 +12,7 @@ from nearcast.matching.vector import HAS_COMPRESS
 
 
 @settings(
-    max_examples=200,
+    examples(60),
     deadline=None,
     database=None,
     derandomize=True,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
@@ -197,6 +198,7 @@ LIVES = st.lists(
 )
 
 
+@examples(30)
 @given(PROFILES, SENDINGS, DEEDS, LIVES)
 def test_later_is_the_same_as_at_once(
     profile: CellularProfile,
