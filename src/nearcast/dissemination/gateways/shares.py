@@ -1,0 +1,39 @@
+"""How much of the work each candidate is to take over: all the same, or who has more battery the more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def relative_batteries(batteries: Sequence[float | None], strength: float) -> list[float]:
+    """What the remaining batteries weigh, 1 on average; one that is not known is taken for an average one."""
+    known = [battery for battery in batteries if battery is not None]
+    if not strength or not known:
+        return [1.0] * len(batteries)
+    average = sum(known) / len(known)
+    raised = [(average if battery is None else battery) ** strength for battery in batteries]
+    mean = sum(raised) / len(raised)
+    return [each / mean for each in raised] if mean > 0.0 else [1.0] * len(batteries)
+
+
+def shared(turns: float, weights: Sequence[float]) -> list[float]:
+    """So many turns in proportion to the weights, nobody more than one: what is too much for one falls to the others."""
+    given = [0.0] * len(weights)
+    open_turns, takers = min(turns, float(len(weights))), list(range(len(weights)))
+    while takers:
+        together = sum(weights[index] for index in takers)
+        if together <= 0.0:  # only those are left who should do nothing
+            for index in takers:
+                given[index] = open_turns / len(takers)
+            return given
+        part = open_turns / together
+        full = [index for index in takers if weights[index] * part >= 1.0]
+        if not full:
+            for index in takers:
+                given[index] = weights[index] * part
+            return given
+        for index in full:
+            given[index] = 1.0
+        open_turns -= len(full)
+        takers = [index for index in takers if weights[index] * part < 1.0]
+    return given
