@@ -7,6 +7,7 @@ is still there, and whether the broker knows all that its clients believe it to 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from nearcast.dissemination.broker_settings import BrokerSettings, BrokerStatistics, Memory
 from nearcast.dissemination.cloud_messages import (
@@ -23,6 +24,7 @@ from nearcast.dissemination.cloud_messages import (
     message_of,
     subscription_in,
 )
+from nearcast.dissemination.handing_over import Directly, HandingOver
 from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.dissemination.wire import EventMessage, event_in, without_tag
 from nearcast.dissemination.wire import message_of as event_message_of
@@ -44,11 +46,18 @@ class CloudBroker(PlannedBroker):
         settings: BrokerSettings,
         memory: Memory | None = None,
         interface: str = "cellular",
+        handing_over: HandingOver | None = None,
     ) -> None:
+        """Unless said otherwise, receivers are told directly."""
         super().__init__(territory, settings, memory or Memory(), interface)
+        self._handing_over: Final = handing_over or Directly()
         self._heard: dict[Address, Instant] = {}
         self._doubtful: set[Address] = set()
         self._forgotten = 0
+
+    def start(self, host: Host) -> None:
+        super().start(host)
+        self._handing_over.start(host, self, self._endpoint)
 
     def _listen(self, host: Host) -> Endpoint:
         # Who fails says nothing: whoever has been silent for long is taken for gone (product.md: the session expires).
@@ -106,7 +115,7 @@ class CloudBroker(PlannedBroker):
 
     def _publish(self, message: EventMessage) -> None:
         receivers = self.schemes.receivers(event_in(message), message.channel, local=message.local)
-        self._endpoint.send_all(receivers, without_tag(message))
+        self._handing_over.tell(receivers, without_tag(message))
 
     def _deliver(self, client: Address, event: Event) -> None:
         self._endpoint.send(client, event_message_of(event))
@@ -165,5 +174,6 @@ class CloudBroker(PlannedBroker):
     def _forget(self, client: Address) -> None:
         if client in self._heard:
             self.schemes.forget(client)
+            self._handing_over.forget(client)
             del self._heard[client]
             self._doubtful.discard(client)

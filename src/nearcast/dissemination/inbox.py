@@ -127,9 +127,11 @@ class Inbox:
         """Whether a copy of that event came before."""
         return event in self._seen
 
-    def receive(self, event: Event, path: str, hops: int) -> None:
-        """A copy of an event has reached this host."""
-        self._notifications(*self.judged(event, path, hops))
+    def receive(self, event: Event, path: str, hops: int) -> str:
+        """A copy of an event has reached this host; answers what came of it."""
+        row = self.judged(event, path, hops)
+        self._notifications(*row)
+        return row[4]
 
     @staticmethod
     def receive_all(arrivals: Iterable[tuple[Inbox, EventMessage]], path: str, hops: int) -> None:

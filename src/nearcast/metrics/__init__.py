@@ -17,6 +17,7 @@ from nearcast.metrics.delivery import (
 from nearcast.metrics.distribution import BANDS, BOX, BoxPlot, GrandMean, box_plot, grand_mean, grouped_percentiles
 from nearcast.metrics.fairness import jain_index
 from nearcast.metrics.gaps import AlignedRecall, RecallGap, aligned_recall, recall_gap
+from nearcast.metrics.gateways import selection_fairness, utilisation
 from nearcast.metrics.maps import (
     TRANSITION_CELL,
     VISIT_CELL,
@@ -82,8 +83,10 @@ __all__ = [
     "recall_by_place_of_event",
     "recall_gap",
     "run_metrics",
+    "selection_fairness",
     "spread",
     "spreads",
     "totals",
+    "utilisation",
     "visits",
 ]

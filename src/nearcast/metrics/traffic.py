@@ -40,6 +40,8 @@ OTHER: Final = "other"
 
 KIND_CLASSES: Final[Mapping[str, str]] = {
     "event": "event",
+    "relay": "event",
+    "got": "acknowledgement",
     "subscription": "subscription",
     "unsubscription": "subscription",
     "subscribe again": "subscription",
@@ -52,8 +54,11 @@ KIND_CLASSES: Final[Mapping[str, str]] = {
     "plan done": "coordination",
     "alive": "session",
     "goodbye": "session",
+    "gateway registration": "session",
+    "gateway registered": "session",
 }
-"""What messages are for, by kind: events, what subscribers want, the context protocol of a filter scheme, and transitions."""
+"""What messages are for, by kind: events and that they came, what subscribers want, the context protocol of a filter scheme, and
+transitions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,3 +104,16 @@ NOTIFICATIONS: Final = RecordTable(
         count("hops", "transmissions on its way, from the publisher on"),
     ),
 )
+
+GATEWAYS: Final = RecordTable(
+    "gateways",
+    "The broker chose a client to pass an event on to others near it.",
+    (
+        instant("time", "when it was chosen"),
+        Column("event", Kind.TEXT, "which event"),
+        name("gateway", "who was chosen"),
+        count("members", "how many others it was to reach; 0: it got the event, and nobody was to get it from there"),
+        count("candidates", "out of how many it was chosen, those of its place if there were very many"),
+        name("selection", "the algorithm that chose, with its parameters"),
+    ),
+)

@@ -21,6 +21,7 @@ TABLES: Final[tuple[RecordTable, ...]] = (
     exchange.UNPUBLISHED,
     exchange.DELIVERIES,
     exchange.NOTIFICATIONS,
+    exchange.GATEWAYS,
     network.MESSAGES,
     network.DROPS,
     network.TRAFFIC,

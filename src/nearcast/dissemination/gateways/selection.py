@@ -94,6 +94,12 @@ class GatewaySelection(Mechanism):
         self.rounds = 0
         self._battery: Final = battery
 
+    @property
+    @neutral(bool)
+    def weighs_batteries(self) -> bool:
+        """Whether it wants to know of batteries."""
+        return self._battery > 0.0
+
     @neutral(dict)
     def select(self, candidates: Sequence[Candidate], k: int) -> dict[Address, tuple[Address, ...]]:
         """The gateways, about k of them, with those whom they serve: each candidate is one or the other, once.
