@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import pytest
 from hypothesis import given
@@ -149,74 +150,111 @@ def test_it_costs_less_than_to_tell_everybody() -> None:
     assert sizes["gateways"] < 0.3 * sizes["directly"]
 
 
+@pytest.mark.parametrize("selection", [of("DKC-LEACH"), of("SKC-LEACH"), of("CS-WCA")], ids=str)
+def test_who_walks_out_of_range_unseen_is_told_all_the_same(selection: MechanismSpec) -> None:
+    town = town_of(replace(DKC, selection=selection), [(10.0 * number, 0.0) for number in range(8)])
+    for number in range(8):
+        # Between its last report and the event: the broker believes it where it was.
+        town.world.motion.put(number, 1_000.0 + 200.0 * number, 0.0)
+        town.publish(0, f"e{number}")
+        town.after(2.0)
+        assert town.got(f"e{number}") == {f"c{node}": 1 for node in range(1, 8)}
+
+
+Happening = Literal["fails", "leaves", "moves", "loses coverage"]
+
+
 @dataclass(frozen=True)
 class Trouble:
     """What happens to a host, in seconds after the first event."""
 
     node: int
+    what: Happening
     at: float
-    fails: bool
-    returns_after: float | None
+    back_after: float | None
+
+    @property
+    def outage(self) -> Outage:
+        start = SETTLED + self.at
+        return Outage(start, start + (self.back_after or 100.0), frozenset({f"c{self.node}"}))
 
 
-places = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=4, max_size=12)
+SETTLED = 2.0
+"""Seconds after which the first event is published."""
+
+people = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=4, max_size=12)
 troubles = st.lists(
     st.builds(
         Trouble,
         node=st.integers(1, 11),
+        what=st.sampled_from(get_args(Happening)),
         at=st.sampled_from([0.0, 0.05, 0.15, 0.2, 0.21, 0.3, 0.5, 0.9, 1.25, 2.0]),
-        fails=st.booleans(),
-        returns_after=st.none() | st.sampled_from([0.02, 0.3, 1.0, 3.0]),
+        back_after=st.none() | st.sampled_from([0.02, 0.3, 1.0, 3.0]),
     ),
-    max_size=4,
+    max_size=5,
 )
-algorithms = st.sampled_from([of("DKC-LEACH"), of("SKC-LEACH"), of("CS-WCA"), of("DKC-LEACH", cover=True)])
-counts = st.sampled_from([Share(0.1), Share(0.2), Share(0.4), Density(0.9)])
+settings = st.builds(
+    GatewaySettings,
+    selection=st.sampled_from([of("DKC-LEACH"), of("SKC-LEACH"), of("CS-WCA"), of("DKC-LEACH", cover=True)]),
+    count=st.sampled_from([Share(0.1), Share(0.2), Share(0.4), Density(0.9)]),
+    addressed=st.booleans(),
+    reach=st.sampled_from([None, 88.0]),
+    doubt=st.sampled_from([0.0, 1.0]),
+)
+
+
+def bring_about(town: GatewayTown, trouble: Trouble) -> None:
+    host, motion = town.hosts[trouble.node], town.world.motion
+    match trouble.what:
+        case "fails" | "leaves":
+            town.at(trouble.at, host.fail if trouble.what == "fails" else host.leave)
+            if trouble.back_after is not None:
+                town.at(trouble.at + trouble.back_after, host.join)
+        case "moves":
+            x, y = motion.at(host.node)
+            town.at(trouble.at, lambda: motion.put(host.node, x + 1_000.0, y))
+            if trouble.back_after is not None:
+                town.at(trouble.at + trouble.back_after, lambda: motion.put(host.node, x, y))
 
 
 @examples(60)
 @given(
-    places,
+    people,
     troubles,
-    algorithms,
-    counts,
+    settings,
     st.sampled_from([0.0, 0.3, 1.0]),
     st.sets(st.integers(1, 11), max_size=3),
-    st.booleans(),
     st.integers(0, 999),
 )
 def test_nobody_with_coverage_is_missed_and_nobody_is_told_twice(
-    people: list[tuple[int, int]],
+    places: list[tuple[int, int]],
     happening: list[Trouble],
-    algorithm: MechanismSpec,
-    count: Share | Density,
+    how: GatewaySettings,
     lost: float,
     silent: set[int],
-    addressed: bool,
     seed: int,
 ) -> None:
-    settings = GatewaySettings(algorithm, count=count, addressed=addressed, doubt=1.0)
-    options = Options(settings, acknowledgements_lost=lost, silent=frozenset(f"c{node}" for node in silent), seed=seed)
-    town = GatewayTown([(12.0 * x, 12.0 * y) for x, y in people], options)
+    happening = [trouble for trouble in happening if trouble.node < len(places)]
+    outages = tuple(trouble.outage for trouble in happening if trouble.what == "loses coverage")
+    options = Options(
+        how,
+        profile=replace(BYPASS, outages=outages),
+        acknowledgements_lost=lost,
+        silent=frozenset(f"c{node}" for node in silent),
+        seed=seed,
+    )
+    town = GatewayTown([(12.0 * x, 12.0 * y) for x, y in places], options)
     town.join_all()
-    shaken: set[str] = set()
     for trouble in happening:
-        node = trouble.node % len(people)
-        if node == 0:
-            continue  # somebody has to publish
-        host = town.hosts[node]
-        shaken.add(host.name)
-        town.at(trouble.at, host.fail if trouble.fails else host.leave)
-        if trouble.returns_after is not None:
-            town.at(trouble.at + trouble.returns_after, host.join)
+        bring_about(town, trouble)
     events = [f"e{number}" for number in range(5)]
     for name in events:
         town.publish(0, name)
         town.after(0.4)
     town.after(4.0)
+    away = {f"c{trouble.node}" for trouble in happening if trouble.what != "moves"}
     for name in events:
-        due = {host.name for host in town.hosts[1:]} - shaken
-        assert town.got(name).keys() >= due
+        assert town.got(name).keys() >= {host.name for host in town.hosts[1:]} - away
         for lives in town.lives.values():
             assert all(life.got.count(name) <= 1 for life in lives)
     assert town.statistics().waiting == 0

@@ -70,6 +70,20 @@ def test_addresses_go_along_only_where_each_member_is_sent_to() -> None:
     assert sizes[True] == sizes[False] + 4 * len("\xa3c2".encode("latin-1"))
 
 
+def test_how_gateways_reach_others_may_change_at_any_time_and_in_some_places_only() -> None:
+    town = town_of(DKC)
+    town.handing_over.addressed = lambda gateway: gateway in ("c2", "c3")
+    for number in range(3):  # c1, c2 and c3 take turns
+        town.publish(0, f"e{number}")
+        town.after(2.0)
+    assert [town.component(node, OneHop).spread_to[0] is None for node in (1, 2, 3)] == [True, False, False]
+    town.handing_over.settings = replace(DKC, count=Share(0.4))
+    town.publish(0, "more")
+    town.after(2.0)
+    assert sum(row[1] == "more" for row in town.rows["gateways"]) == 2
+    assert all(len(town.got(name)) == 5 for name in ("e0", "e1", "e2", "more"))
+
+
 def test_without_a_mechanism_everybody_is_told_directly() -> None:
     town = town_of(replace(DKC, selection=NULL))
     town.publish(0, "e1")
