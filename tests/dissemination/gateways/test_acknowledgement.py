@@ -51,21 +51,42 @@ def test_with_acknowledgement_they_are_told_directly_after_the_deadline() -> Non
     assert town.statistics().missed == 4
 
 
-def test_who_was_missed_is_told_directly_for_a_while_and_then_gets_another_chance() -> None:
+def test_who_was_missed_again_and_again_is_told_directly_for_a_while_and_then_gets_another_chance() -> None:
     town = town_of(replace(DKC, count=Share(0.1), doubt=10.0))
-    town.publish(0, "e1")
-    town.after(2.0)
+    for number in range(3):
+        assert town.statistics().doubtful == 0
+        town.publish(0, f"e{number}")
+        town.after(2.0)
+    # The first two gateways reach those beside them, the third one is over there: to the others it is a matter of chance.
     assert town.statistics().doubtful == 4
-    town.publish(0, "e2")
+    town.publish(0, "soon")
     town.after(0.5)
-    assert len(town.got("e2")) == 7, "without waiting for the deadline"
+    assert len(town.got("soon")) == 7, "without waiting for the deadline"
     town.after(10.0)
     assert town.statistics().doubtful == 0
     missed = town.statistics().missed
-    town.publish(0, "e3")
+    town.publish(0, "again")
     town.after(2.0)
-    assert len(town.got("e3")) == 7
+    assert len(town.got("again")) == 7
     assert town.statistics().missed > missed
+
+
+def test_whoever_was_reached_once_is_trusted_again() -> None:
+    town = town_of(replace(DKC, count=Share(0.1)), [(10.0 * number, 0.0) for number in range(8)])
+    town.world.motion.put(7, 1_000.0, 0.0)
+    for number in range(2):
+        town.publish(0, f"e{number}")
+        town.after(1.5)
+    town.world.motion.put(7, 70.0, 0.0)
+    town.publish(0, "near")
+    town.after(1.5)
+    assert town.paths("near")["c7"] == "gateway"
+    town.world.motion.put(7, 1_000.0, 0.0)
+    for number in range(2):
+        town.publish(0, f"far{number}")
+        town.after(1.5)
+    assert town.statistics().missed == 4
+    assert town.statistics().doubtful == 0
 
 
 @pytest.mark.parametrize("when", [0.0, 0.15, 0.19, 0.205, 0.3])
@@ -82,13 +103,13 @@ def test_a_gateway_that_fails_takes_nothing_with_it(when: float) -> None:
 def test_a_gateway_that_passes_nothing_on_is_soon_none_any_more() -> None:
     people = [(10.0 * number, 0.0) for number in range(6)]
     town = town_of(replace(DKC, doubt=60.0), people, silent=frozenset({"c1", "c3"}))
-    for number in range(12):
+    for number in range(40):
         town.publish(0, f"e{number}")
-        town.after(3.0)
+        town.after(1.5)
         assert town.got(f"e{number}") == {f"c{node}": 1 for node in range(1, 6)}
-    chosen = [row[2] for row in town.rows["gateways"] if row[3] > 1]
-    assert chosen.count("c1") <= 2
-    assert chosen.count("c3") <= 2
+    chosen = [row[2] for row in town.rows["gateways"]]
+    assert (chosen.count("c1"), chosen.count("c3")) == (3, 3)
+    assert chosen[-20:].count("c2") + chosen[-20:].count("c4") + chosen[-20:].count("c5") == 20
 
 
 def test_if_all_acknowledgements_are_lost_everything_is_sent_and_nothing_seen_twice() -> None:

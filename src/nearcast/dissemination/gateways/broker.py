@@ -76,7 +76,7 @@ class ByGateways(HandingOver):
             acknowledged=self._expected.acknowledged,
             missed=self._expected.missed,
             waiting=len(self._expected),
-            doubtful=len(self._expected.doubts),
+            doubtful=self._expected.doubts,
         )
 
     # Clients
@@ -141,12 +141,12 @@ class ByGateways(HandingOver):
         return served
 
     def _candidates(self, receivers: Sequence[Address]) -> list[Candidate]:
-        settings, doubts = self.settings, self._expected.doubts
+        settings = self.settings
         oldest = self._host.now() - round(settings.oldest * MICROSECONDS)
         weighs = self._proxy.active.weighs_batteries
         found = []
         for client in receivers:
-            if client not in self._local or doubts.concern(client):
+            if client not in self._local or self._expected.doubtful(client):
                 continue
             if settings.schemes is not None and self._broker.scheme_of(client).name not in settings.schemes:
                 continue

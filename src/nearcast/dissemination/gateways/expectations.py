@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.wire import EventMessage
+from nearcast.filtering.context import NEVER
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.ports import Address, Clock, Timers
 
@@ -34,7 +35,8 @@ class Expectations:
         self._timers: Final = timers
         self._deadline: Final = deadline
         self._missed: Final = missed
-        self.doubts: Final = Doubts(clock, doubt)
+        self._unreached: Final = Doubts(clock, doubt)
+        self._silent: Final = Doubts(clock, doubt)
         self._expected: Final[dict[str, _Expected]] = {}
         self.acknowledged = self.missed = 0
 
@@ -54,14 +56,25 @@ class Expectations:
     def acknowledge(self, client: Address, events: Sequence[str]) -> None:
         for event in events:
             expected = self._expected.get(event)
-            if expected is not None and expected.waiting.pop(client, None) is not None:
+            if expected is not None and (gateway := expected.waiting.pop(client, None)) is not None:
                 self.acknowledged += 1
+                self._unreached.clear(client)
+                self._silent.clear(gateway)
+
+    def doubtful(self, client: Address) -> bool:
+        """Whether it is of no use, for a while, to have it served by others, or serve others."""
+        return self._unreached.concern(client) or self._silent.concern(client)
+
+    @property
+    def doubts(self) -> int:
+        return len(self._unreached) + len(self._silent)
 
     def forget(self, client: Address) -> None:
         """It is gone, or was started anew: nothing is expected of it any more."""
         for expected in self._expected.values():
             expected.waiting.pop(client, None)
-        self.doubts.forget(client)
+        self._unreached.clear(client)
+        self._silent.clear(client)
 
     def _end(self, event: str) -> None:
         expected = self._expected.pop(event)
@@ -70,37 +83,40 @@ class Expectations:
         self.missed += len(expected.waiting)
         unreached: dict[Address, int] = {}
         for member, gateway in expected.waiting.items():
-            self.doubts.add(member)
+            self._unreached.add(member)
             unreached[gateway] = unreached.get(gateway, 0) + 1
         for gateway, number in unreached.items():
-            # One alone may be out of its range; if it has reached none of several, it is most likely not there.
-            if number == expected.served[gateway] > 1:
-                self.doubts.add(gateway)
+            if number == expected.served[gateway] > 1:  # one alone may be out of its range
+                self._silent.add(gateway)
         self._missed(expected.message, list(expected.waiting))
 
 
+PATIENCE: Final = 3
+"""Failures in a row.  One alone is most likely a collision, or a gateway that was chosen without a look at the place."""
+
+
 class Doubts:
-    """Clients of whom it is doubtful that gateways reach them, or that they reach anybody: for a while, and then they get another chance."""
+    """Clients that have failed again and again: doubtful for a while, and then the next failure decides."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock: Final = clock
         self._lasting: Final = round(seconds * MICROSECONDS)
+        self._failures: Final[dict[Address, int]] = {}
         self._until: Final[dict[Address, Instant]] = {}
 
     def add(self, client: Address) -> None:
-        self._until[client] = self._clock.now() + self._lasting
+        """It has failed once more."""
+        failures = self._failures[client] = self._failures.get(client, 0) + 1
+        if failures >= PATIENCE:
+            self._until[client] = self._clock.now() + self._lasting
 
-    def forget(self, client: Address) -> None:
+    def clear(self, client: Address) -> None:
+        """It has not failed, or is gone."""
+        self._failures.pop(client, None)
         self._until.pop(client, None)
 
     def concern(self, client: Address) -> bool:
-        until = self._until.get(client)
-        if until is None:
-            return False
-        if until <= self._clock.now():
-            del self._until[client]
-            return False
-        return True
+        return self._until.get(client, NEVER) > self._clock.now()
 
     def __len__(self) -> int:
         now = self._clock.now()

@@ -43,7 +43,7 @@ class GatewaySettings:
     """Seconds from the relay to when the last acknowledgement should have come: two cellular links, the local one and the window."""
 
     doubt: float = 10.0
-    """Seconds for which those are told directly, and are no gateways, who were missed or have reached nobody."""
+    """Seconds for which those are told directly, and are no gateways, who were missed again and again, or have reached nobody."""
 
     oldest: float = 30.0
     """Seconds: who is where, it may have said that long ago."""
