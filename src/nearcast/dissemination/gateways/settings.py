@@ -48,7 +48,7 @@ class GatewaySettings:
     oldest: float = 30.0
     """Seconds: who is where, it may have said that long ago."""
 
-    most: int = 400
+    most: int = 200
     """Candidates that are considered together; more are divided, by place."""
 
     def __post_init__(self) -> None:

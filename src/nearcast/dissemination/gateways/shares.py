@@ -18,8 +18,10 @@ def relative_batteries(batteries: Sequence[float | None], strength: float) -> li
 
 def shared(turns: float, weights: Sequence[float]) -> list[float]:
     """So many turns in proportion to the weights, nobody more than one: what is too much for one falls to the others."""
-    given = [0.0] * len(weights)
-    open_turns, takers = min(turns, float(len(weights))), list(range(len(weights)))
+    open_turns = min(turns, float(len(weights)))
+    if min(weights) == max(weights):  # nearly always
+        return [open_turns / len(weights)] * len(weights)
+    given, takers = [0.0] * len(weights), list(range(len(weights)))
     while takers:
         together = sum(weights[index] for index in takers)
         if together <= 0.0:  # only those are left who should do nothing
