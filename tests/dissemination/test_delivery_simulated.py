@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.dissemination.broadcast import Broadcast
+from nearcast.dissemination.adhoc.carrier import AdHoc, AdHocSettings
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
@@ -126,7 +126,7 @@ class Town:
             if self.by in ("cloud", "both"):
                 carriers.append(CloudClient("broker", TERRITORY, ClientSettings(RADIAL, keep_alive=5.0)))
             if self.by in ("broadcast", "both"):
-                carriers.append(Broadcast())
+                carriers.append(AdHoc(AdHocSettings(MechanismSpec("BROADCAST"))))
             return [HostEngine(), TransitionAgent(), CarriedEvents(carriers), *carriers, self.applications[name]]
 
         return build

@@ -58,6 +58,7 @@ class Inbox:
         "_patient",
         "_position",
         "_seen",
+        "_sent",
         "_surely_within",
         "_taken",
         "_told_of_patience",
@@ -81,6 +82,9 @@ class Inbox:
         # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
         self._seen: dict[str, Instant] = {}
         """By event, the turn before which it came."""
+
+        self._sent: dict[str, Instant] = {}
+        """The same of what was published here: a copy that comes back is no news, but may be delivered."""
 
         self._turn: Instant = 0
         self._delivered = self._duplicates = self._unwanted = 0
@@ -124,8 +128,20 @@ class Inbox:
         tell(self._patient)
 
     def has(self, event: str) -> bool:
-        """Whether a copy of that event came before."""
-        return event in self._seen
+        """Whether a copy of that event came before, or it was published here."""
+        return event in self._seen or event in self._sent
+
+    def sent(self, event: str) -> None:
+        """This host publishes that event, in a way that may bring copies of it back."""
+        now = self._now()
+        if now >= self._turn:
+            self._forget(now)
+        self._sent[event] = self._turn
+
+    def wants(self, event: Event) -> bool:
+        """Whether one of this host's interests matches the event now, whoever published it; nobody is notified."""
+        position = self._position()
+        return any(wanted(subscription, event, "", position) for subscription, *_ in self._held)
 
     def receive(self, event: Event, path: str, hops: int) -> str:
         """A copy of an event has reached this host; answers what came of it."""
@@ -181,6 +197,7 @@ class Inbox:
         last, self._turn = self._turn, now + REMEMBERED
         kept = now < last + REMEMBERED
         self._seen = {event: turn for event, turn in self._seen.items() if turn == last} if kept else {}
+        self._sent = {event: turn for event, turn in self._sent.items() if turn == last} if kept else {}
 
     def statistics(self) -> InboxStatistics:
         return InboxStatistics(self._delivered, self._duplicates, self._unwanted)

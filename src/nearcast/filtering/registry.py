@@ -6,39 +6,20 @@ of parameters (``filtering.scheme.Scheme``).  Whoever runs the scheme - broker, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from importlib import invalidate_caches
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final, NamedTuple
-
-import msgspec
+from collections.abc import Callable
+from typing import Final
 
 from nearcast.errors import InvalidScheme
 from nearcast.filtering.broker_half import BrokerHalf, Cloud
 from nearcast.filtering.client_half import ClientHalf, Surroundings
 from nearcast.filtering.parameters import Attract, Egrid, Grid, Multi, Radial, Ste
 from nearcast.filtering.scheme import Scheme, Territory
-from nearcast.transition.specification import MechanismSpec, Scalar
+from nearcast.transition.registry import Entry, Registry
+from nearcast.transition.specification import MechanismSpec
 
-GROUP: Final = "nearcast.filter_schemes"
+__all__ = ["SCHEMES", "Entry", "broker_halves", "client_halves", "look_again", "scheme_of"]
 
-
-class Entry(NamedTuple):
-    """What a name stands for."""
-
-    parameters: type[Scheme]
-    preset: Mapping[str, Scalar] = {}
-    """Defaults that differ from those of the class."""
-
-    explanation: str = ""
-
-    @property
-    def about(self) -> str:
-        return " ".join((self.explanation or self.parameters.__doc__ or "").split()).removesuffix(".")
-
-
-_OURS: Final[dict[str, Entry]] = {
+_OURS: Final[dict[str, Entry[Scheme]]] = {
     "RADIAL": Entry(Radial),
     "LPS": Entry(Radial, {}, "RADIAL, under the name of LCN 2016"),
     "STE": Entry(Ste),
@@ -53,61 +34,10 @@ _OURS: Final[dict[str, Entry]] = {
     "MULTI": Entry(Multi),
 }
 
+SCHEMES: Final = Registry("filter scheme", "nearcast.filter_schemes", Scheme, _OURS, InvalidScheme)
 
-class _Schemes(Mapping[str, Entry]):
-    """Packages are asked only for what the house does not have, and loaded only when it is needed."""
-
-    def __getitem__(self, name: str) -> Entry:
-        return _OURS[name] if name in _OURS else _loaded(name, _brought()[name])
-
-    def __contains__(self, name: object) -> bool:  # without loading it, as the one that is inherited would
-        return name in _OURS or name in _brought()
-
-    def __iter__(self) -> Iterator[str]:
-        yield from _OURS
-        yield from _brought()
-
-    def __len__(self) -> int:
-        return len(_OURS) + len(_brought())
-
-
-SCHEMES: Final = _Schemes()
-
-
-def look_again() -> None:
-    """For packages that have been installed since the first look."""
-    invalidate_caches()
-    _brought.cache_clear()
-    _loaded.cache_clear()
-
-
-@cache
-def _brought() -> dict[str, EntryPoint]:
-    return {found.name: found for found in entry_points(group=GROUP) if found.name not in _OURS}
-
-
-@cache
-def _loaded(name: str, found: EntryPoint) -> Entry:
-    try:
-        parameters = found.load()
-    except Exception as error:
-        raise InvalidScheme(f"filter scheme {name}: {found.value!r} cannot be loaded: {error}") from error
-    if not (isinstance(parameters, type) and issubclass(parameters, Scheme)):
-        raise InvalidScheme(f"filter scheme {name}: {found.value!r} is no class of nearcast.filtering.scheme.Scheme")
-    return Entry(parameters)
-
-
-def scheme_of(spec: MechanismSpec) -> Scheme:
-    """The parameters that a specification stands for."""
-    try:
-        entry = SCHEMES[spec.name]
-    except KeyError:
-        raise InvalidScheme(f"there is no filter scheme {spec.name!r}; there are {', '.join(SCHEMES)}") from None
-    try:
-        return msgspec.convert({**entry.preset, **dict(spec.parameters)}, entry.parameters)
-    except msgspec.ValidationError as error:
-        has = ", ".join(entry.parameters.__struct_fields__)
-        raise InvalidScheme(f"filter scheme {spec.name}: {error}; its parameters are {has}") from None
+look_again: Final = SCHEMES.look_again
+scheme_of: Final = SCHEMES.parameters_of
 
 
 def broker_halves(territory: Territory, cloud: Cloud) -> Callable[[MechanismSpec], BrokerHalf]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 
@@ -13,12 +13,9 @@ from nearcast.filtering.broker_half import BrokerHalf, Cloud
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.client_half import ClientHalf, Surroundings
 from nearcast.filtering.tessellation import GeoBox
+from nearcast.transition.registry import DURATION, LENGTH
 
-LENGTH: Final = {"dimension": "length"}
-"""``extra`` of a parameter in metres; a scenario has it with a unit."""
-
-DURATION: Final = {"dimension": "duration"}
-"""... in seconds."""
+__all__ = ["DURATION", "LENGTH", "Scheme", "Territory"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
-from nearcast.dissemination.broadcast import Broadcast
-from nearcast.dissemination.carrier import CarriedEvents, Carrier
+from nearcast.dissemination.adhoc.carrier import LOCAL, AdHoc, AdHocSettings
+from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Memory
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
+from nearcast.dissemination.hybrid import MODES, Events, HybridEvents
 from nearcast.dissemination.publisher import EventService
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.missing import Strategy
 from nearcast.filtering.scheme import Territory
 from nearcast.filtering.tessellation import GeoBox
+from nearcast.model.time import MICROSECONDS
 from nearcast.planning.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
+from nearcast.planning.adhoc_timetable import AdHocEntry, AdHocTimetable
 from nearcast.planning.at_points import TransitionsAtPoints
 from nearcast.planning.expectations import Circumstances
 from nearcast.planning.learning import LearnerSettings
@@ -30,6 +33,7 @@ from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.population import Population
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.runtime.simulation.world import SimulatedHost, World
+from nearcast.scenario.adhoc_section import AdHocTransition
 from nearcast.scenario.crowd import crowd_of
 from nearcast.scenario.ground import ground_of
 from nearcast.scenario.operations import Operation
@@ -44,6 +48,7 @@ from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
 
 BROKER: Final = "broker"
+BROADCAST: Final = MechanismSpec("BROADCAST")
 Log = Callable[[Operation], None]
 """Told of everything that applications do."""
 
@@ -107,6 +112,9 @@ class Assembly:
             self.world.motion.move(node, crowd(node), streams.stream("mobility", name))
         if self.broker is not None:
             self.broker.join()
+        else:
+            for change in self._scenario.adhoc.transition:
+                self.simulation.at(self.simulation.start + round(change.at * MICROSECONDS), self._initiate, change)
         self._population = Population(
             self.simulation,
             self.clients,
@@ -142,19 +150,39 @@ class Assembly:
 
     def _client(self, name: str) -> Callable[[], list[Component]]:
         def build() -> list[Component]:
-            carriers: list[Carrier] = []
-            machinery: list[Component] = []
+            carriers: list[tuple[Carrier, Events]] = []
+            machinery: list[Component] = [HostEngine()]
+            mode = MODES[self._scenario.delivery.mechanism]
             if self.cellular is not None:
-                machinery = [HostEngine(), TransitionAgent(acknowledge=self._scenario.transitions.acknowledged)]
-                carriers.append(CloudClient(BROKER, self.territory, self._client_settings(name)))
+                machinery.append(TransitionAgent(acknowledge=self._scenario.transitions.acknowledged))
+                carriers.append((CloudClient(BROKER, self.territory, self._client_settings(name)), mode.cloud))
             if self.radio is not None:
-                carriers.append(Broadcast())
-            service: EventService = CarriedEvents(carriers)
+                carriers.append((AdHoc(self._adhoc_settings()), mode.ad_hoc))
+            service: EventService = HybridEvents(carriers)
             if self._log is not None:
                 service = LoggedService(service, self.simulation.start, self._log)
-            return [*machinery, service, *carriers, *self._workloads.applications(name)]
+            parts = [carrier for carrier, _ in carriers]
+            return [*machinery, service, *parts, *self._workloads.applications(name)]
 
         return build
+
+    def _adhoc_settings(self) -> AdHocSettings:
+        how, mechanism = self._scenario.adhoc, self._scenario.delivery.mechanism
+        return AdHocSettings(
+            mechanism=BROADCAST if mechanism in ("broadcast", "both") else how.mechanism.spec(),
+            geofence=how.geofence,
+            self_healing=how.self_healing,
+            foreign=how.foreign,
+        )
+
+    def _initiate(self, change: AdHocTransition) -> None:
+        """Without a broker: some of those who are up begin, and others follow."""
+        up = [client.host for client in self.clients if client.host is not None]
+        random = self.simulation.random.stream("ad hoc timetable", str(change.at))
+        for host in random.sample(up, min(change.initiators or len(up), len(up))):
+            for carrier in host.components:
+                if isinstance(carrier, AdHoc) and carrier.settings.name == LOCAL:
+                    carrier.initiate(change.mechanism.spec())
 
     def _client_settings(self, name: str) -> ClientSettings:
         scenario = self._scenario
@@ -190,6 +218,9 @@ class Assembly:
         if scenario.transition:
             entries = [TimetableEntry(each.at, each.scheme.spec(), each.share) for each in scenario.transition]
             components.append(Timetable(entries, self.simulation.start))
+        if scenario.adhoc.transition:
+            changes = [AdHocEntry(it.at, it.mechanism.spec(), it.initiators) for it in scenario.adhoc.transition]
+            components.append(AdHocTimetable(changes, self.simulation.start))
         if scenario.rule:
             rules = [each.rule() for each in scenario.rule]
             components.append(RuledSchemes(rules, when_none_holds(scenario.rule, scenario.scheme)))

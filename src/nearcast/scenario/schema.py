@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from nearcast.dissemination.hybrid import MODES
+from nearcast.scenario.adhoc_section import AdHocSection
 from nearcast.scenario.kinds import entry
 from nearcast.scenario.loads import WORKLOADS, Publications, Workload
 from nearcast.scenario.movements import MOBILITY, Mobility
@@ -25,9 +27,8 @@ from nearcast.scenario.worlds import WORLDS, World
 from nearcast.scenario.writing import digest, to_toml
 
 NETWORKS: Final[Mapping[str, frozenset[str]]] = {
-    "cloud": frozenset({"cellular"}),
-    "broadcast": frozenset({"radio"}),
-    "both": frozenset({"cellular", "radio"}),
+    word: frozenset({"cellular"} if mode.cloud else ()) | frozenset({"radio"} if mode.ad_hoc else ())
+    for word, mode in MODES.items()
 }
 """What each mechanism of delivery needs."""
 
@@ -44,6 +45,7 @@ class Scenario(Section):
     cellular: Cellular = entry(Table(Cellular), {}, "the cellular network")
     radio: Radio = entry(Table(Radio), {}, "the radio between those who are near each other")
     delivery: Delivery = entry(Table(Delivery), {}, "how events get to those whom they concern")
+    adhoc: AdHocSection = entry(Table(AdHocSection), {}, "how events spread from host to host, where they do")
     scheme: Scheme = entry(SCHEMES, {}, "the filter scheme with which the run starts")
     transition: tuple[TransitionEntry, ...] = entry(
         Tables(Table(TransitionEntry)), [], "when clients and broker change to another one"
@@ -69,6 +71,7 @@ class Scenario(Section):
         yield from self._networks()
         yield from self._times()
         yield from self._plans()
+        yield from self._spreading()
         if self.population.most() > self.clients.number:
             yield Contradiction(
                 ("population.points", "clients.number"),
@@ -156,6 +159,26 @@ class Scenario(Section):
                     f"means nothing without a broker, and '{mechanism}' has none; leave it out",
                 )
 
+    def _spreading(self) -> Iterator[Contradiction]:
+        mechanism = self.delivery.mechanism
+        for number, change in enumerate(self.adhoc.transition, 1):
+            key = f"adhoc.transition.{number}"
+            if mechanism in ("cloud", "broadcast", "both"):
+                yield Contradiction(
+                    (key, "delivery.mechanism"),
+                    f"'{mechanism}' has no ad hoc mechanism to change; choose 'adhoc', 'offload' or 'augment'",
+                )
+            elif change.initiators is None and "cellular" not in NETWORKS[mechanism]:
+                yield Contradiction(
+                    (f"{key}.initiators", "delivery.mechanism"),
+                    f"'{mechanism}' has no broker that tells everybody; say from how many clients it spreads",
+                )
+            elif change.initiators is not None and change.initiators > self.clients.number:
+                yield Contradiction(
+                    (f"{key}.initiators", "clients.number"),
+                    f"asks for {change.initiators} clients, but there are {self.clients.number}",
+                )
+
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration
         starts = [
@@ -165,6 +188,8 @@ class Scenario(Section):
         ]
         starts += [("cellular.outages", start) for start, _ in self.cellular.outages]
         starts += [(f"transition.{number}.at", entry.at) for number, entry in enumerate(self.transition, 1)]
+        spreading = enumerate(self.adhoc.transition, 1)
+        starts += [(f"adhoc.transition.{number}.at", entry.at) for number, entry in spreading]
         if isinstance(self.population, Everybody):
             starts += [("population.join_within", self.population.join_within + self.population.after)]
         for key, time in starts:

@@ -38,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What one class declares; the types are without our marks."""
+    """What one class declares; the types are without our marks, but with those of others: bounds, say."""
 
     transferred: Mapping[str, tuple[Any, Transferred]]
     parameters: Mapping[str, Any]
@@ -64,6 +64,8 @@ def declarations(mechanism: type) -> Declarations:
         if get_origin(hint) is not Annotated:
             continue
         kind, *marks = get_args(hint)
+        others = [mark for mark in marks if not isinstance(mark, (Transferred, Parameter))]
+        kind = Annotated[(kind, *others)] if others else kind
         for mark in marks:
             if isinstance(mark, Transferred):
                 transferred[name] = kind, mark

@@ -35,6 +35,9 @@ class Goal:
     """The newest exchange of each proxy, and the newest value of each state since."""
 
     def __init__(self) -> None:
+        self.changes = 0
+        """How often something was noted: for whoever keeps what follows from it."""
+
         self._proxies: Final[dict[str, _Wanted]] = {}
 
     def newest(self, proxy: str) -> PlanId:
@@ -58,6 +61,7 @@ class Goal:
 
     def accept(self, plan: PlanId, place: int, action: Action) -> None:
         """Take note of an action that is not outdated."""
+        self.changes += 1
         wanted, order = self._proxies.setdefault(action.proxy, _Wanted()), (plan, place)
         if isinstance(action, SetState):
             wanted.states[action.state] = (*order, action)
@@ -79,6 +83,7 @@ class Goal:
         try:
             yield
         except NearcastError:
+            self.changes += 1
             self._proxies[action.proxy] = before
             raise
         if isinstance(action, SetState):

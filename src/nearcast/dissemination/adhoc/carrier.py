@@ -1,0 +1,260 @@
+"""Events from host to host: what is the same whatever mechanism spreads them (BYPASS.KOM 4.3.1, 4.3.3).
+
+A host checks for itself what it hears; subscriptions are never sent.  *Geofencing*: an event that happened where its publisher was
+is sent on only by hosts one of whose own subscriptions it matches.  *Self-healing*: every message says which mechanism its sender
+runs, by which plan, and whoever hears of a newer plan follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, Mark, mark_of
+from nearcast.dissemination.adhoc.registry import spreading
+from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
+from nearcast.dissemination.carrier import Carrier
+from nearcast.dissemination.wire import event_in, message_of
+from nearcast.errors import InvalidInput
+from nearcast.model.event import Event
+from nearcast.model.geometry import Point
+from nearcast.runtime.host import Host
+from nearcast.runtime.ports import Address, Endpoint, Sending
+from nearcast.transition.agent import TransitionAgent
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.goal import Goal
+from nearcast.transition.healing import HealingStatistics, SelfHealing
+from nearcast.transition.plan import PlanId
+from nearcast.transition.proxy import Proxy
+from nearcast.transition.specification import NULL, MechanismSpec
+
+LOCAL: Final = "lc"
+"""The proxy for events that hosts publish to those around them; another one, of gateways, has another name and port."""
+
+PORT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AdHocSettings:
+    """How a host takes part."""
+
+    mechanism: MechanismSpec
+    """At first; plans change it.  ``NULL``: none."""
+
+    name: str = LOCAL
+    """Of the proxy: plans call it by that."""
+
+    port: int = PORT
+    """The same for all mechanisms of a proxy, so that hosts hear who runs another one."""
+
+    geofence: bool = True
+    self_healing: bool = True
+    foreign: bool = True
+    """Whether events are taken whose sender runs another mechanism; false: as in the documents, where they are lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdHocStatistics:
+    mechanism: str
+    published: int
+    frames: int
+    """Sent, with one event or several, not counting hellos."""
+
+    forwarded: int
+    """Events of others that were sent on."""
+
+    cancelled: int
+    """Events that were not sent on after all, because others had done it."""
+
+    repeated: int
+    """Events that were sent on again because two partitions had met."""
+
+    copies: int
+    """Heard, beside the first one of each event."""
+
+    fenced: int
+    """Events that were not sent on because nobody here wanted them."""
+
+    foreign: int
+    """Messages whose sender runs another mechanism, after this host has followed it if it was right."""
+
+    ignored: int
+    """Messages that came in while no mechanism ran."""
+
+    malformed: int
+    healing: HealingStatistics
+
+
+class AdHoc(Carrier):
+    """After ``HostEngine``, the ``TransitionAgent`` if there is one, and the service among the components of its host."""
+
+    def __init__(self, settings: AdHocSettings, interface: str = "wifi", path: str | None = None) -> None:
+        """``path`` is how records call this way; the interface's name if not given."""
+        self.settings: Final = settings
+        self._interface: Final = interface
+        self._path: Final = path or interface
+        self._tally: Final = Tally()
+        self._streams: Final[dict[str, Random]] = {}
+        self._published = self._copies = self._fenced = self._foreign = self._ignored = self._malformed = 0
+        self._mark: Mark
+        self._spec: MechanismSpec | None = None
+        self._changes = -1
+        self._runs = False
+        self._host: Host
+        self._endpoint: Endpoint
+        self._goal: Goal
+        self._healing: SelfHealing
+        self._proxy: Proxy[Spreading]
+
+    def start(self, host: Host) -> None:
+        self._host = host
+        engine = host.component(HostEngine).engine
+        guarded = engine.silence.guarded
+        self._endpoint = host.link(self._interface).open(self.settings.port, self._receive, AdHocEvents, Hello)
+        air = Air(
+            now=host.clock.now,
+            timers=host.timers,
+            random=self._random,
+            position=host.sensor.position if host.sensor else _nowhere,
+            broadcast=guarded(self._broadcast),
+            send=guarded(self._send),
+            greet=guarded(self._greet),
+            inside=self._inside,
+            tally=self._tally,
+        )
+        name = self.settings.name
+        # Mypy takes an abstract class for no type; an API is one.
+        self._proxy = engine.create_proxy(name, Spreading, spreading(air), self.settings.mechanism)
+        agents = [component for component in host.components if isinstance(component, TransitionAgent)]
+        self._goal = agents[0].goal if agents else Goal()
+        self._healing = SelfHealing(engine, name, self._goal)
+
+    @property
+    def running(self) -> MechanismSpec:
+        return self._proxy.spec
+
+    def initiate(self, mechanism: MechanismSpec) -> PlanId:
+        """Change to that mechanism, and have it spread from here (BYPASS.KOM 6.3.4)."""
+        return self._healing.initiate(mechanism, self._host.name)
+
+    def statistics(self) -> AdHocStatistics:
+        tally = self._tally
+        return AdHocStatistics(
+            mechanism=str(self._proxy.spec),
+            published=self._published,
+            frames=tally.frames,
+            forwarded=tally.forwarded,
+            cancelled=tally.cancelled,
+            repeated=tally.repeated,
+            copies=self._copies,
+            fenced=self._fenced,
+            foreign=self._foreign,
+            ignored=self._ignored,
+            malformed=self._malformed,
+            healing=self._healing.statistics(),
+        )
+
+    # From here to others
+
+    def carry(self, event: Event, *, local: bool) -> None:
+        self.disseminate(event, local=local)
+
+    def disseminate(self, event: Event, targets: Sequence[Address] = (), *, local: bool = False) -> None:
+        """Send an event to those nearby: one that happened here, or one for which this host is the gateway (4.3.4)."""
+        carried = Carried(message_of(event, local=local), 1)
+        self._current()
+        if self._runs:
+            self.inbox.sent(event.id)
+            self._published += 1
+            self._proxy.active.publish(carried, targets)
+
+    def _broadcast(self, carried: tuple[Carried, ...], place: Point | None = None) -> Sending:
+        self._count(carried)
+        if place is None:
+            return self._endpoint.broadcast(AdHocEvents(self._current(), carried))
+        return self._endpoint.broadcast(AdHocEvents(self._current(), carried, place.lat, place.lon))
+
+    def _send(self, to: Address, carried: Carried) -> Sending:
+        self._count((carried,))
+        return self._endpoint.send(to, AdHocEvents(self._current(), (carried,)))
+
+    def _greet(self, heard: tuple[str, ...] | None) -> Sending:
+        return self._endpoint.broadcast(Hello(self._current(), heard))
+
+    def _count(self, sent: tuple[Carried, ...]) -> None:
+        self._tally.frames += 1
+        for carried in sent:
+            if carried.hops > 1:
+                self._tally.forwarded += 1
+
+    def _inside(self, carried: Carried) -> bool:
+        if not (self.settings.geofence and carried.event.local):
+            return True
+        return self.inbox.wants(event_in(carried.event))
+
+    # From others to here
+
+    def _receive(self, sender: Address, message: AdHocEvents | Hello) -> None:
+        mark = self._current()
+        if not self._runs:
+            # No mechanism, no flag to compare: whoever was told to keep out of it is not drawn in by those who pass by.
+            self._ignored += 1
+            return
+        if message.mark is not mark and message.mark != mark and not self._understood(message.mark):
+            return
+        if type(message) is Hello:
+            self._proxy.active.greeted(sender, message.heard)
+        else:
+            self._take(message)  # type: ignore[arg-type]  # a type test on a union narrows one way only
+
+    def _take(self, message: AdHocEvents) -> None:
+        try:
+            place = message.place
+            events = [event_in(carried.event) for carried in message.carried]
+        except InvalidInput:  # somebody else's bytes
+            self._malformed += 1
+            return
+        has = self.inbox.has
+        for carried, event in zip(message.carried, events, strict=True):
+            if has(event.id):
+                # Not a row of the records for each: the books of the link count them.
+                self._copies += 1
+                self._proxy.active.copied(event.id, place)
+                continue
+            wanted = self.inbox.receive(event, self._path, carried.hops)
+            if wanted or not (self.settings.geofence and carried.event.local):
+                self._proxy.active.heard(carried, place)
+            else:
+                self._fenced += 1
+
+    def _understood(self, mark: Mark) -> bool:
+        """A message of a host that runs something else, or by another plan: follow it if its plan is newer."""
+        if mark.mechanism == NULL:  # who runs nothing says nothing
+            self._malformed += 1
+            return False
+        if self.settings.self_healing:
+            self._healing.incoming(mark.mechanism, mark.clock, mark.initiator)
+        if mark.mechanism.name == self._proxy.spec.name:
+            return True
+        self._foreign += 1
+        return self.settings.foreign
+
+    def _current(self) -> Mark:
+        """What this host runs, by which plan; made anew only when that has changed."""
+        spec = self._proxy.spec
+        if spec is not self._spec or self._changes != self._goal.changes:
+            self._mark = mark_of(*self._healing.outgoing())
+            self._spec, self._changes = spec, self._goal.changes
+            self._runs = spec != NULL
+        return self._mark
+
+    def _random(self, name: str) -> Random:
+        if name not in self._streams:
+            self._streams[name] = self._host.random(f"{self.settings.name} {name}")
+        return self._streams[name]
+
+
+def _nowhere() -> None:
+    """The position of a host without a sensor."""

@@ -1,0 +1,65 @@
+"""What hosts say to each other on a local link.
+
+All mechanisms of a proxy use one port and one form, so that an event can be read whatever its sender runs; the mark says what that
+is (BYPASS.KOM 4.3.3: the flag and the Lamport clock of self-healing).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated
+
+import msgspec
+
+from nearcast.dissemination.wire import EventMessage
+from nearcast.model.geometry import Point
+from nearcast.runtime.messages import Message
+from nearcast.transition.specification import MechanismSpec
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """Which mechanism the sender runs, and the plan that said so."""
+
+    mechanism: MechanismSpec
+    clock: Annotated[int, msgspec.Meta(ge=0)] = 0
+    initiator: str = ""
+
+
+@lru_cache(maxsize=4096)
+def mark_of(mechanism: MechanismSpec, clock: int, initiator: str) -> Mark:
+    """One object for all hosts of a process that run the same: they are compared with every message."""
+    return Mark(mechanism, clock, initiator)
+
+
+class Carried(msgspec.Struct, frozen=True, array_like=True):
+    """An event on its way from host to host."""
+
+    event: EventMessage
+    hops: Annotated[int, msgspec.Meta(ge=1)]
+    """How many transmissions it took, this one included."""
+
+    def further(self) -> Carried:
+        """As it is sent on."""
+        return Carried(self.event, self.hops + 1)
+
+
+class AdHocEvents(Message, frozen=True, tag="ad hoc event"):
+    """One event, or several that were waiting together (PLAN-B)."""
+
+    mark: Mark
+    carried: tuple[Carried, ...]
+    lat: float | None = None
+    lon: float | None = None
+
+    @property
+    def place(self) -> Point | None:
+        """Where the sender is, if it says so."""
+        return None if self.lat is None or self.lon is None else Point(self.lat, self.lon)
+
+
+class Hello(Message, frozen=True, tag="hello"):
+    """The sender is near (HYPERG)."""
+
+    mark: Mark
+    heard: tuple[str, ...] | None = None
+    """The newest events that it has, told when somebody new is near; none: nobody is."""
