@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import types
 from numba.core.caching import FunctionCache
+from numba.extending import intrinsic
 
 from nearcast.model import geometry
 
@@ -44,6 +47,17 @@ def inlined_making_arrays(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that makes arrays out of addresses."""
     compiled: Callable[P, R] = numba.njit(forceinline=True, **{**_OPTIONS, "_nrt": True})(function)
     return compiled
+
+
+def _pointer(_context: Any, _address: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+pointer: Final[Callable[[int], Any]] = intrinsic(_pointer)
+"""The address that a number stands for, inside kernels that make arrays."""
 
 
 def is_kept(function: Callable[..., object]) -> bool:

@@ -59,6 +59,7 @@ class Inbox:
         "_position",
         "_seen",
         "_sent",
+        "_surely_beyond",
         "_surely_within",
         "_taken",
         "_told_of_patience",
@@ -77,6 +78,7 @@ class Inbox:
         self._name: Final = host.name
         self._position: Final = host.sensor.position if host.sensor else _nowhere
         self._surely_within: Final = host.sensor.surely_within if host.sensor else _never_sure
+        self._surely_beyond: Final = host.sensor.surely_beyond if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
         self._held: tuple[_Check, ...] = ()
         # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
@@ -178,6 +180,8 @@ class Inbox:
                     wants = (topic == event.topic and event.publisher != self._name) or accepted(
                         subscription, event, self._name
                     )
+                elif place is not None and metres is not None and self._surely_beyond(metres, place):
+                    continue
                 else:
                     if not asked:  # once for all interests: a sensor with errors says something else each time
                         position, asked = self._position(), True

@@ -12,13 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
-from numba.core import types
 
-from nearcast.compiled import inlined_making_arrays, kernel_making_arrays
+from nearcast.compiled import inlined_making_arrays, kernel_making_arrays, pointer
 from nearcast.matching.columns import Events, Filters, Output, Predicates, Scratch, Subscribers
 from nearcast.matching.grid import Grid, Int64s
 from nearcast.matching.kernels import match_places
-from nearcast.matching.vector import BYTE, typed_intrinsic
 
 GROUPS: Final = (Grid, Filters, Predicates, Subscribers, Events, Output, Scratch)
 _FIRST: Final = tuple(sum(len(group._fields) for group in GROUPS[:i]) for i in range(len(GROUPS) + 1))
@@ -48,27 +46,19 @@ class PackedArguments:
             self.addresses[row, 1 : 1 + array.ndim] = array.shape
 
 
-@typed_intrinsic
-def _pointer(_context: Any, _address: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], BYTE.as_pointer())
-
-    return types.voidptr(types.int64), generate
-
-
 @inlined_making_arrays
 def _line(a: Any, row: int, dtype: Any) -> Any:
-    return carray(_pointer(a[row, 0]), (a[row, 1],), dtype)
+    return carray(pointer(a[row, 0]), (a[row, 1],), dtype)
 
 
 @inlined_making_arrays
 def _table(a: Any, row: int, dtype: Any) -> Any:
-    return carray(_pointer(a[row, 0]), (a[row, 1], a[row, 2]), dtype)
+    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2]), dtype)
 
 
 @inlined_making_arrays
 def _cube(a: Any, row: int, dtype: Any) -> Any:
-    return carray(_pointer(a[row, 0]), (a[row, 1], a[row, 2], a[row, 3]), dtype)
+    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2], a[row, 3]), dtype)
 
 
 @kernel_making_arrays

@@ -10,7 +10,7 @@ from typing import Any, Final
 from nearcast.errors import InvalidInput
 from nearcast.runtime.messages import Codec, Message
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Address, Endpoint, Link, Receive, ReceiveAll, Sending, U
+from nearcast.runtime.ports import Address, Endpoint, Link, Receive, ReceiveAll, Repeated, Sending, U
 
 SENT: Final = "sent"
 RECEIVED: Final = "received"
@@ -55,6 +55,7 @@ class OpenPort(Endpoint):
         self.kinds: Final = frozenset(kinds)
         self.codec: Final[Codec[Any]] = Codec(*kinds)
         self.late: Final[dict[type[Message], Late]] = {}
+        self._unread_before: Final = link.unread(port)
 
     def send(self, to: Address, message: Message) -> Sending:
         return self.link.post(to, self.port, message)
@@ -73,6 +74,16 @@ class OpenPort(Endpoint):
         else:
             self.late[kind] = receiver, receive_all
         self.link.doors_changed()
+
+    def repeater(self) -> Repeated:
+        return self.link.repeater(self.port) or super().repeater()
+
+    def attend(self) -> None:
+        self.link.attend()
+
+    @property
+    def unread(self) -> int:
+        return self.link.unread(self.port) - self._unread_before
 
     def close(self) -> None:
         self.link.close(self)
@@ -103,6 +114,17 @@ class PortedLink(Link):
         """Take one message for several receivers."""
         for address in to:
             self.post(address, port, message)
+
+    def repeater(self, port: int) -> Repeated | None:  # noqa: ARG002 - of no port
+        """As ``Endpoint.repeater``; none: everything is handed over all the same."""
+        return None
+
+    def attend(self) -> None:
+        """As ``Endpoint.attend``."""
+
+    def unread(self, port: int) -> int:  # noqa: ARG002 - of no port
+        """How many messages were only counted there."""
+        return 0
 
     def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
         if self.observers.watching:

@@ -7,7 +7,7 @@ once; all callbacks come one at a time, never from inside the call that asked fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -70,6 +70,10 @@ While it goes through them, the clock shows when each of them came.  It may not 
 """
 
 
+Repeated = Callable[[Hashable], None]
+"""``repeated(name)``: no more messages of that name."""
+
+
 class Endpoint(ABC):
     """One port of a link: what is sent here arrives at the same port of the receiver."""
 
@@ -92,6 +96,22 @@ class Endpoint(ABC):
         For who only keeps books of what comes in; none: no longer.  A runtime makes use of that or does not.  Nobody can tell,
         because the receiver is told before anything else happens to its host.
         """
+
+    def repeater(self) -> Repeated:
+        """To be told of messages that need not be handed over here any more, only counted: they make no difference (``attend``).
+
+        It takes a name, the one that a message has as its ``repetition``, if it has one: what is sent again and again, by many, has
+        the same.  A runtime makes use of that or does not, and may forget it.
+        """
+        return _nothing
+
+    def attend(self) -> None:
+        """From now on every message is handed over again."""
+
+    @property
+    def unread(self) -> int:
+        """How many were only counted."""
+        return 0
 
     @abstractmethod
     def close(self) -> None:
@@ -156,8 +176,16 @@ class LocationSensor(ABC):
         """
         return False
 
+    def surely_beyond(self, metres: float, place: Point) -> bool:  # noqa: ARG002 - for whoever knows a short cut
+        """Whether the newest fix lies farther than that from the place, beyond doubt; false: its position tells."""
+        return False
+
     @abstractmethod
     def request(
         self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0
     ) -> Cancellable:
         """Ask for a fix every so many seconds, the first one after ``first``, until cancelled."""
+
+
+def _nothing(_name: Hashable) -> None:
+    """All messages are handed over."""

@@ -263,6 +263,8 @@ class TransitionEngine:
             ) from error
 
     def _note(self, slot: Slot, source: MechanismSpec, target: MechanismSpec, plan: str | None) -> None:
+        if isinstance(slot.proxy, Proxy):
+            slot.proxy.changed()
         place = self._position()
         lat, lon = (place.lat, place.lon) if place else (None, None)
         self._emit(self._clock.now(), self._host, slot.proxy.name, shown(source), shown(target), lat, lon, plan)

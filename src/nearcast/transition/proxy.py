@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
@@ -33,6 +33,8 @@ class Proxy(Generic[M]):
         """Which mechanism is active; changed by the engine only, as is ``active``."""
 
         self.active: M = active
+        self.changed: Callable[[], None] = _nobody
+        """Called when the mechanism, or a parameter of it, was exchanged; to be set by whoever keeps what follows from it."""
 
 
 class ParallelProxy(Generic[M]):
@@ -122,3 +124,7 @@ class ParallelProxy(Generic[M]):
 
     def _needed(self, spec: MechanismSpec) -> bool:
         return bool(self._members[spec]) or spec == self.default
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""

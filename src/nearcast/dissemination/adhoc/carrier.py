@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from sys import intern
 from typing import Final
 
 from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, Mark, mark_of
@@ -21,7 +22,7 @@ from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.runtime.host import Host
-from nearcast.runtime.ports import Address, Endpoint, Sending
+from nearcast.runtime.ports import Address, Endpoint, Repeated, Sending
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.goal import Goal
@@ -93,17 +94,20 @@ class AdHoc(Carrier):
     def __init__(self, settings: AdHocSettings, interface: str = "wifi", path: str | None = None) -> None:
         """``path`` is how records call this way; the interface's name if not given."""
         self.settings: Final = settings
+        self._fence: Final = settings.geofence
         self._interface: Final = interface
         self._path: Final = path or interface
         self._tally: Final = Tally()
         self._streams: Final[dict[str, Random]] = {}
         self._published = self._copies = self._fenced = self._foreign = self._ignored = self._malformed = 0
         self._mark: Mark
+        self._marked = ""
         self._spec: MechanismSpec | None = None
         self._changes = -1
         self._runs = False
         self._host: Host
         self._endpoint: Endpoint
+        self._repeated: Repeated
         self._goal: Goal
         self._healing: SelfHealing
         self._proxy: Proxy[Spreading]
@@ -113,6 +117,7 @@ class AdHoc(Carrier):
         engine = host.component(HostEngine).engine
         guarded = engine.silence.guarded
         self._endpoint = host.link(self._interface).open(self.settings.port, self._receive, AdHocEvents, Hello)
+        self._repeated = self._endpoint.repeater()
         air = Air(
             now=host.clock.now,
             timers=host.timers,
@@ -127,6 +132,7 @@ class AdHoc(Carrier):
         name = self.settings.name
         # Mypy takes an abstract class for no type; an API is one.
         self._proxy = engine.create_proxy(name, Spreading, spreading(air), self.settings.mechanism)
+        self._proxy.changed = self._endpoint.attend
         agents = [component for component in host.components if isinstance(component, TransitionAgent)]
         self._goal = agents[0].goal if agents else Goal()
         self._healing = SelfHealing(engine, name, self._goal)
@@ -148,7 +154,7 @@ class AdHoc(Carrier):
             forwarded=tally.forwarded,
             cancelled=tally.cancelled,
             repeated=tally.repeated,
-            copies=self._copies,
+            copies=self._copies + self._endpoint.unread,
             fenced=self._fenced,
             foreign=self._foreign,
             ignored=self._ignored,
@@ -172,9 +178,16 @@ class AdHoc(Carrier):
 
     def _broadcast(self, carried: tuple[Carried, ...], place: Point | None = None) -> Sending:
         self._count(carried)
-        if place is None:
-            return self._endpoint.broadcast(AdHocEvents(self._current(), carried))
-        return self._endpoint.broadcast(AdHocEvents(self._current(), carried, place.lat, place.lon))
+        where = (None, None) if place is None else (place.lat, place.lon)
+        message = AdHocEvents(self._current(), carried, *where)
+        if len(carried) > 1:
+            return self._endpoint.broadcast(message)
+        first = carried[0]
+        name = message.__dict__["repetition"] = self._marked, first.event.id
+        sent = self._endpoint.broadcast(message)
+        if first.hops == 1 and not self._proxy.active.minds(first.event.id):
+            self._repeated(name)
+        return sent
 
     def _send(self, to: Address, carried: Carried) -> Sending:
         self._count((carried,))
@@ -197,37 +210,40 @@ class AdHoc(Carrier):
     # From others to here
 
     def _receive(self, sender: Address, message: AdHocEvents | Hello) -> None:
-        mark = self._current()
+        if self._proxy.spec is not self._spec or self._changes != self._goal.changes:
+            self._current()
         if not self._runs:
             # No mechanism, no flag to compare: whoever was told to keep out of it is not drawn in by those who pass by.
             self._ignored += 1
             return
-        if message.mark is not mark and message.mark != mark and not self._understood(message.mark):
+        ours = message.mark is self._mark or message.mark == self._mark
+        if not ours and not self._understood(message.mark):
             return
-        if type(message) is Hello:
+        if isinstance(message, Hello):
             self._proxy.active.greeted(sender, message.heard)
-        else:
-            self._take(message)  # type: ignore[arg-type]  # a type test on a union narrows one way only
-
-    def _take(self, message: AdHocEvents) -> None:
+            return
         try:
-            place = message.place
-            events = [event_in(carried.event) for carried in message.carried]
+            place = None if message.lat is None else message.place
+            for carried in message.carried:
+                self._take(carried, place)
         except InvalidInput:  # somebody else's bytes
             self._malformed += 1
             return
-        has = self.inbox.has
-        for carried, event in zip(message.carried, events, strict=True):
-            if has(event.id):
-                # Not a row of the records for each: the books of the link count them.
-                self._copies += 1
-                self._proxy.active.copied(event.id, place)
-                continue
-            wanted = self.inbox.receive(event, self._path, carried.hops)
-            if wanted or not (self.settings.geofence and carried.event.local):
-                self._proxy.active.heard(carried, place)
-            else:
-                self._fenced += 1
+        # Whoever runs another mechanism, or by another plan, is heard all the same.
+        name = message.__dict__.get("repetition") if ours else None
+        if name is not None and not self._proxy.active.minds(name[1]):
+            self._repeated(name)
+
+    def _take(self, carried: Carried, place: Point | None) -> None:
+        message = carried.event
+        if self.inbox.has(message.id):
+            # Not a row of the records for each: the books of the link count them.
+            self._copies += 1
+            self._proxy.active.copied(message.id, place)
+        elif self.inbox.receive(event_in(message), self._path, carried.hops) or not (self._fence and message.local):
+            self._proxy.active.heard(carried, place)
+        else:
+            self._fenced += 1
 
     def _understood(self, mark: Mark) -> bool:
         """A message of a host that runs something else, or by another plan: follow it if its plan is newer."""
@@ -246,6 +262,7 @@ class AdHoc(Carrier):
         spec = self._proxy.spec
         if spec is not self._spec or self._changes != self._goal.changes:
             self._mark = mark_of(*self._healing.outgoing())
+            self._marked = intern(f"{self._mark.mechanism} {self._mark.clock} {self._mark.initiator}")
             self._spec, self._changes = spec, self._goal.changes
             self._runs = spec != NULL
         return self._mark

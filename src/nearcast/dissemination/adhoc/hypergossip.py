@@ -132,6 +132,9 @@ class HyperGossipSpreading(Hesitating):
             self._again.pop(event).cancel()
             self._air.tally.cancelled += 1
 
+    def minds(self, event: str) -> bool:
+        return event in self.waiting or event in self.kept
+
     def probability(self) -> float:
         """With which an event is sent on, among so many neighbours."""
         return min(1.0, self.forwarders / max(len(self.neighbours), 1))

@@ -43,8 +43,8 @@ class Carried(msgspec.Struct, frozen=True, array_like=True):
         return Carried(self.event, self.hops + 1)
 
 
-class AdHocEvents(Message, frozen=True, tag="ad hoc event"):
-    """One event, or several that were waiting together (PLAN-B)."""
+class AdHocEvents(Message, frozen=True, tag="ad hoc event", dict=True):
+    """One event, or several that were waiting together (PLAN-B); ``dict`` leaves room for its ``repetition``."""
 
     mark: Mark
     carried: tuple[Carried, ...]

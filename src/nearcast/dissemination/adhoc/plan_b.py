@@ -103,6 +103,9 @@ class PlanBSpreading(Hesitating):
         if place is not None and here is not None and source is not None and farther_on(source, here, place):
             self._drop(event)
 
+    def minds(self, event: str) -> bool:
+        return event in self.waiting
+
     def _delay(self, _carried: Carried) -> float:
         return self._chance() * self.hesitation
 

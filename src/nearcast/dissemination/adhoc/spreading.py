@@ -71,6 +71,10 @@ class Spreading(Mechanism):
     def copied(self, event: str, place: Point | None) -> None:
         """Another copy has come, or the echo of what was published here."""
 
+    def minds(self, event: str) -> bool:  # noqa: ARG002 - most do not
+        """Whether ``copied`` does anything with further copies of that event, now or later."""
+        return False
+
     def greeted(self, neighbour: Address, heard: tuple[str, ...] | None) -> None:
         """A host that runs the same mechanism has said hello."""
 

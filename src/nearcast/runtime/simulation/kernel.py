@@ -219,10 +219,12 @@ class Simulation(Clock):
 
     def _run_engines(self, until: Instant) -> None:
         engines = self.engines
+        alone = len(engines) == 1
         while True:
-            due, engine = self._due(until), min(engines, key=_next)
+            due = self._due(until)
+            engine = engines[0] if alone else min(engines, key=_next)
             if engine.next < due:
-                engine.step(due if len(engines) == 1 else self._limit_of(engine, due))
+                engine.step(due if alone else self._limit_of(engine, due))
             elif due < until:
                 self.time, self._since, self._number, callback, argument, _ = self._near[self._done]
                 self._done += 1

@@ -24,7 +24,7 @@ from nearcast.runtime.links import (
     Traffic,
 )
 from nearcast.runtime.messages import PORT_BYTES, Message, encoded, kind_of
-from nearcast.runtime.ports import Address, Sending
+from nearcast.runtime.ports import Address, Repeated, Sending
 from nearcast.runtime.simulation.kernel import Simulation
 
 # A network model needs the words of the books too.
@@ -88,6 +88,15 @@ class SimulatedLink(PortedLink):
     def post_all(self, to: Iterable[Address], port: int, message: Message) -> None:
         self.network.post_all(self, to, port, message)
 
+    def repeater(self, port: int) -> Repeated | None:
+        return self.network.repeater(self, port)
+
+    def attend(self) -> None:
+        self.network.attend(self)
+
+    def unread(self, port: int) -> int:
+        return self.network.unread(self, port)
+
     def switch(self, on: bool) -> None:
         super().switch(on)
         self.network.switched(self, on)
@@ -147,6 +156,18 @@ class Network(ABC):
 
     def doors_changed(self, link: SimulatedLink) -> None:
         """Somebody else may listen there, or in another way."""
+        self.attend(link)
+
+    def repeater(self, link: SimulatedLink, port: int) -> Repeated | None:  # noqa: ARG002 - not for all networks
+        """To be told that whoever listens there needs no more messages of a name (``Endpoint.repeater``)."""
+        return None
+
+    def attend(self, link: SimulatedLink) -> None:
+        """From now on it needs all of them again."""
+
+    def unread(self, link: SimulatedLink, port: int) -> int:  # noqa: ARG002 - where all are handed over, none
+        """How many were only counted since the run began."""
+        return 0
 
     def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
         parcel = self.parcel(link, to, port, message)

@@ -17,6 +17,8 @@ EXACT: Final[Mapping[Accuracy, float]] = dict.fromkeys(Accuracy, 0.0)
 """The documents' sensors have no error; a scenario may give each level its standard deviation in metres."""
 
 SURE: Final = 1.0 - 1e-6
+NEARBY: Final = 50_000.0
+FAR: Final = 1.0 + 1e-4
 ROUNDING: Final = 0.001
 """Metres.  Together far more than is lost by rounding: micrometres nearby, decimetres at the other end of the earth."""
 
@@ -69,8 +71,15 @@ class SimulatedSensor(LocationSensor):
 
     def surely_within(self, metres: float, place: Point) -> bool:
         # No distance in the plane is shorter than on the earth.  A fifth of the time by way of the points in degrees.
-        if not self._exact:
-            return False
+        return self._exact and self._apart(place) <= metres * SURE - ROUNDING
+
+    def surely_beyond(self, metres: float, place: Point) -> bool:
+        # Nor is one longer by more than (r/R)/sin(r/R), r from the origin: within a hundred kilometres, 42 parts in a million.
+        apart = self._apart(place) if self._exact else 0.0
+        return metres * FAR + ROUNDING < apart < NEARBY and hypot(*self._motion.at(self._node)) < NEARBY
+
+    def _apart(self, place: Point) -> float:
+        """Metres in the plane between here and there."""
         # With every event that arrives: ``Motion.at`` and ``Plane.known_xy``, without the calls.
         start, until, x, y, vx, vy = self._legs[self._node]
         known = self._known.get(id(place))
@@ -80,7 +89,7 @@ class SimulatedSensor(LocationSensor):
         if seconds > 0.0:
             east -= vx * seconds
             north -= vy * seconds
-        return hypot(east - x, north - y) <= metres * SURE - ROUNDING
+        return hypot(east - x, north - y)
 
     def request(
         self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0

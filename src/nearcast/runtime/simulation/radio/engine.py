@@ -25,6 +25,7 @@ from nearcast.errors import InvalidInput, InvalidTime, UnknownName
 from nearcast.runtime.simulation.motion import Legs
 from nearcast.runtime.simulation.radio import layout, run, state
 from nearcast.runtime.simulation.radio.layout import BROADCAST
+from nearcast.runtime.simulation.radio.packed import hand_in_packed, packed, run_packed
 from nearcast.runtime.simulation.radio.profile import RadioProfile
 from nearcast.runtime.simulation.radio.reports import Acceptance, Loss, Outcome, Reports
 from nearcast.runtime.simulation.radio.statistics import RadioStatistics
@@ -54,14 +55,15 @@ class RadioEngine:
         self, profile: RadioProfile, legs: Legs, seed: int, *, start_us: int = 0, report_losses: bool = False
     ) -> None:
         self.profile: Final = profile
-        self._world = state.new_world(profile, legs, seed, start_us, report_losses=report_losses)
+        self._become(state.new_world(profile, legs, seed, start_us, report_losses=report_losses))
+        self._headers: Final = profile.frame_bytes(0)
+        self._longest: Final = profile.longest_payload
         self._now = 0
         self._airtimes: dict[tuple[int, bool], int] = {}
         # Reading a field of a record array costs a microsecond, reading a view of it a tenth.
         self._reported: Final = self._world.control["reported"][0]
         self._reached: Final = self._world.control["now"]
         self._events: Final = self._world.control["heap_size"]
-        self._event_times = self._world.heap["time"]
 
     @property
     def now(self) -> int:
@@ -85,8 +87,11 @@ class RadioEngine:
             self._grow(status, at_ns)
         self._now = at_ns
 
-    def send(self, node: int, to: int, size: int, key: int, at_ns: int) -> Acceptance:
+    def send(self, node: int, to: int, size: int, key: int, at_ns: int, *, copy: int = 0, door: int = 0) -> Acceptance:
         """Hand in ``size`` bytes for station ``to`` or ``BROADCAST``; ``key`` comes back in the reports.
+
+        ``copy`` is the number of the message of which this is a copy (0: of none), ``door`` under what it is counted where it
+        is known already.
 
         At the time that ``advance`` has reached, or later if nothing happens in between; of one instant, what is
         handed in comes before what happens by itself.
@@ -99,11 +104,26 @@ class RadioEngine:
         self._check_size(size)
         self._check_time(at_ns)
         airtime = self._airtime(size, broadcast=to == BROADCAST)
-        frame_bytes = self.profile.frame_bytes(size)
-        while (status := run.hand_in(self._world, node, to, frame_bytes, airtime, key, at_ns)) < 0:
+        frame_bytes = size + self._headers
+        while (status := hand_in_packed(self._packed, node, to, frame_bytes, airtime, key, copy, door, at_ns)) < 0:
             self._grow(status, at_ns)
         self._now = at_ns
         return _ACCEPTANCES[status]
+
+    def known(self, node: int) -> layout.Int32s:
+        """Messages of which the station needs no further copies: they are counted (``unread``), not reported.
+
+        To be written to by whoever numbers messages: message ``n`` stands at ``n % KNOWN``, in place of an older one; 0 is none.
+        """
+        if self._world.known.shape[1] == 1:
+            self._become(state.with_memory(self._world))
+        row: layout.Int32s = self._world.known[node]
+        return row
+
+    @property
+    def unread(self) -> layout.Int64s:
+        """By station and door, how many copies were only counted, and their bytes."""
+        return self._world.unread
 
     def add_source(self, node: int, first_ns: int, period_ns: int, size: int) -> None:
         """Let a station broadcast ``size`` bytes at ``first_ns`` and every ``period_ns`` from then on.
@@ -117,32 +137,41 @@ class RadioEngine:
         self._check_time(first_ns)
         airtime, frame_bytes = self._airtime(size, broadcast=True), self.profile.frame_bytes(size)
         source = np.array([(period_ns, airtime, node, frame_bytes)], layout.SOURCE)
-        self._world = self._world._replace(sources=np.concatenate([self._world.sources, source]))
+        self._become(self._world._replace(sources=np.concatenate([self._world.sources, source])))
         while (status := run.add_tick(self._world, len(self._world.sources) - 1, first_ns)) < 0:
             self._grow(status, first_ns)
 
     def advance(self, until_ns: int) -> int:
         """Run to the first instant that has something to report, or through ``until_ns``; return the time reached."""
         self._check_time(until_ns)
-        while (status := run.run(self._world, until_ns)) < 0:
+        while (status := run_packed(self._packed, until_ns)) < 0:
             self._grow(status, until_ns)
         self._now = until_ns if status == run.REACHED else int(self._reached[0])
         return self._now
+
+    @property
+    def reporting(self) -> bool:
+        """Whether there is something to report."""
+        return any(self._reported.tolist())
 
     def reports(self) -> Reports:
         """Take what has been reported since the last call.
 
         There may be something after ``advance``, and, about frames that were waiting, after ``power`` and ``send``.
         """
-        counts = self._reported.tolist()
-        if not any(counts):
+        deliveries, completions, losses = self._reported.tolist()
+        if not (deliveries or completions or losses):
             return Reports([], [], [])
         self._reported[:] = 0
-        rows = (self._world.reports[kind, :count].tolist() for kind, count in enumerate(counts))
-        delivered, completed, lost = ([(key, node, third) for key, node, third in kind] for kind in rows)
+        delivered, completed, lost = (
+            self._rows(kind, count) for kind, count in enumerate((deliveries, completions, losses))
+        )
         delivered.sort(key=_RECEIVER)
         lost.sort(key=_RECEIVER)
         return Reports(delivered, completed, lost)
+
+    def _rows(self, kind: int, count: int) -> list[tuple[int, int, int]]:
+        return list(map(tuple, self._world.reports[kind, :count].tolist())) if count else []
 
     def statistics(self, node: int | None = None) -> RadioStatistics:
         """Counts of one station, or of all together."""
@@ -183,8 +212,12 @@ class RadioEngine:
     def _grow(self, status: int, time: int) -> None:
         if status == run.TOO_EARLY:
             raise InvalidTime(f"at {time} ns, but something happens at {self.next_ns} ns: advance to it first")
-        self._world = _GROWING[status](self._world)
-        self._event_times = self._world.heap["time"]
+        self._become(_GROWING[status](self._world))
+
+    def _become(self, world: layout.World) -> None:
+        self._world = world
+        self._packed = packed(world)
+        self._event_times = world.heap["time"]
 
     def _check_time(self, time: int) -> None:
         if time < self._now:
@@ -195,7 +228,7 @@ class RadioEngine:
             raise UnknownName(f"no station {node}: the table of legs has {len(self._world.nodes)} rows")
 
     def _check_size(self, size: int) -> None:
-        if not 0 <= size <= self.profile.longest_payload:
+        if not 0 <= size <= self._longest:
             raise InvalidInput(
                 f"a frame of {size} bytes: one frame takes 0 to {self.profile.longest_payload}, cut longer messages up"
             )

@@ -241,7 +241,14 @@ def _deliver(world: World, node: int, slot: int) -> None:
     frame = world.air[slot]
     world.counters[node, DELIVERED] += 1
     if frame.counted_only == 0:
-        report(world.control, world.reports, DELIVERIES, frame.key, node, frame.sender)
+        queued = world.frames[frame.frame]
+        copy = queued.copy
+        if copy > 0 and world.known[node, copy & (world.known.shape[1] - 1)] == copy:
+            queued.unread += 1
+            world.unread[node, queued.door, 0] += 1
+            world.unread[node, queued.door, 1] += frame.bytes
+        else:
+            report(world.control, world.reports, DELIVERIES, frame.key, node, frame.sender)
 
 
 @inlined

@@ -50,6 +50,13 @@ ACK_TABLE: Final = 3
 DELIVERIES: Final = 0  # key, receiver, sender
 COMPLETIONS: Final = 1  # key, sender, outcome
 LOSSES: Final = 2  # key, receiver, reason
+UNREAD: Final = 8  # an outcome has so many bits; above it stands how many knew the message already
+
+DOORS: Final = 4
+"""So many ports and kinds of messages may have copies that need not be read."""
+
+KNOWN: Final = 4096
+"""So many of the newest messages a station can know: a power of two."""
 
 # Columns of ``World.counters``
 HANDED_IN: Final = 0
@@ -175,6 +182,10 @@ FRAME: Final = np.dtype(
         ("next", np.int32),
         ("counted_only", np.int16),  # from a native source: nothing is reported
         ("delivered", np.int16),
+        ("copy", np.int32),  # of which message this is one, or 0
+        ("door", np.int32),  # for the books, if it is
+        ("unread", np.int32),  # so many stations knew it already
+        ("padding", np.int32),
     ]
 )
 
@@ -222,6 +233,8 @@ class World(NamedTuple):
     grid_x: Floats  # where everybody was when the grid was built
     grid_y: Floats
     reports: Int64s  # [DELIVERIES .. LOSSES, reports, 3]
+    known: Int32s  # [nodes, KNOWN], or one column that stays empty: messages of which a station needs no copy
+    unread: Int64s  # [nodes, DOORS, 2]: copies that were only counted, and their bytes
 
 
 @inlined

@@ -15,6 +15,7 @@ from nearcast.runtime.simulation.radio.layout import (
     NOT_REQUESTED,
     QUEUE_FULL,
     STATION_OFF,
+    UNREAD,
     Int64s,
     Records,
     World,
@@ -29,7 +30,18 @@ EXPIRED: Final = int(Outcome.EXPIRED)
 
 
 @inlined
-def enqueue(world: World, node: int, to: int, size: int, airtime: int, key: int, counted_only: int, now: int) -> int:
+def enqueue(
+    world: World,
+    node: int,
+    to: int,
+    size: int,
+    airtime: int,
+    key: int,
+    copy: int,
+    door: int,
+    counted_only: int,
+    now: int,
+) -> int:
     """Take a frame of ``size`` bytes on air, or drop it, as Acceptance says."""
     station = world.nodes[node]
     control = world.control[0]
@@ -54,6 +66,9 @@ def enqueue(world: World, node: int, to: int, size: int, airtime: int, key: int,
     frame.next = NONE
     frame.counted_only = counted_only
     frame.delivered = 0
+    frame.copy = copy
+    frame.door = door
+    frame.unread = 0
     if station.queued == 0:
         station.head = place
     else:
@@ -79,7 +94,7 @@ def _dequeue(control: Records, nodes: Records, frames: Records, reports: Int64s,
     place = station.head
     frame = frames[place]
     if frame.counted_only == 0:
-        report(control, reports, COMPLETIONS, frame.key, node, outcome)
+        report(control, reports, COMPLETIONS, frame.key, node, outcome | frame.unread << UNREAD)
     station.head = frame.next
     station.queued -= 1
     station.retries = 0

@@ -39,5 +39,7 @@ class Reports(NamedTuple):
     """What happened at ``RadioEngine.now``, in plain integers; receivers in ascending order."""
 
     delivered: list[tuple[int, int, int]]  # key, receiver, sender
-    completed: list[tuple[int, int, int]]  # key, sender, Outcome
+    completed: list[
+        tuple[int, int, int]
+    ]  # key, sender, Outcome and, above its bits, how many knew it (``layout.UNREAD``)
     lost: list[tuple[int, int, int]]  # key, receiver, Loss; only with ``report_losses``

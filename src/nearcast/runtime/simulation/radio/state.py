@@ -13,9 +13,11 @@ from nearcast.runtime.simulation.radio.layout import (
     AIR,
     CONTROL,
     COUNTERS,
+    DOORS,
     EVENT,
     FRAME,
     HEARD,
+    KNOWN,
     NODE,
     NONE,
     PARAMETERS,
@@ -114,6 +116,8 @@ def new_world(profile: RadioProfile, legs: Legs, seed: int, start_us: int, *, re
         grid_x=np.zeros(count),
         grid_y=np.zeros(count),
         reports=np.zeros((3, 0, 3), np.int64),
+        known=np.zeros((count, 1), np.int32),
+        unread=np.zeros((count, DOORS, 2), np.int64),
     )
     return with_more_reports(with_more_heap(with_more_frames(with_more_air(world))))
 
@@ -149,6 +153,11 @@ def with_more_reports(world: World) -> World:
     reports = np.zeros((3, max(1024, 2 * rows), 3), np.int64)
     reports[:, :rows] = world.reports
     return world._replace(reports=reports)
+
+
+def with_memory(world: World) -> World:
+    """Room for what stations know; who never needs it does not pay for it."""
+    return world._replace(known=np.zeros((len(world.nodes), KNOWN), np.int32))
 
 
 def _longer(rows: npt.NDArray[Any], smallest: int) -> tuple[npt.NDArray[Any], int]:
