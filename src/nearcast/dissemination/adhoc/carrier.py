@@ -17,6 +17,7 @@ from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, M
 from nearcast.dissemination.adhoc.registry import spreading
 from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
 from nearcast.dissemination.carrier import Carrier
+from nearcast.dissemination.inbox import DELIVERED
 from nearcast.dissemination.wire import event_in, message_of
 from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
@@ -240,10 +241,12 @@ class AdHoc(Carrier):
             # Not a row of the records for each: the books of the link count them.
             self._copies += 1
             self._proxy.active.copied(message.id, place)
-        elif self.inbox.receive(event_in(message), self._path, carried.hops) or not (self._fence and message.local):
-            self._proxy.active.heard(carried, place)
-        else:
+            return
+        outcome = self.inbox.receive(event_in(message), self._path, carried.hops)
+        if self._fence and message.local and outcome != DELIVERED:
             self._fenced += 1
+        else:
+            self._proxy.active.heard(carried, place)
 
     def _understood(self, mark: Mark) -> bool:
         """A message of a host that runs something else, or by another plan: follow it if its plan is newer."""
