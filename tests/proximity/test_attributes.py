@@ -109,9 +109,18 @@ def test_who_comes_into_the_middle_of_a_stream_waits_for_nothing_that_was_before
     waits = Waits()
     waits.add(8, since=7)
     assert waits.got == [8]
-    first = Waits()
-    first.add(8, since=None)
-    assert first.got == [8]
+
+
+def test_who_was_not_told_where_a_stream_is_waits_before_its_first_event() -> None:
+    """Through an uplink there are no beacons that would tell; and the first to come need not be the first."""
+    waits = Waits(patience=1.0)
+    for number in (8, 7, 10):
+        waits.add(number, since=None)
+    assert waits.got == []
+    waits.simulation.run(round(1.1 * MICROSECONDS))
+    assert waits.got == [7, 8]
+    waits.simulation.run(round(2.2 * MICROSECONDS))
+    assert waits.got == [7, 8, 10]
 
 
 def test_what_need_not_be_waited_for_makes_way() -> None:

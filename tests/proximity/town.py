@@ -60,6 +60,7 @@ class Town:
     ) -> None:
         settings, others = settings or ProximitySettings(), settings_of or {}
         self.got: dict[str, list[Event]] = {name: [] for name in places}
+        self.raised: list[Event] = []
         self.simulation = Simulation(seed, observers=Observers())
         self.world = World(self.simulation, PLANE, len(places) + 1)
         self.disc = CutDisc(self.simulation, self.world.motion, radius, check_wire=check_wire)
@@ -103,6 +104,10 @@ class Town:
     def at(self, seconds: float, action: Callable[[], Any]) -> None:
         """Do that so many seconds after the start."""
         self.simulation.at(round(seconds * MICROSECONDS), lambda _: action())
+
+    def raise_at(self, seconds: float, name: str, subject: str, parameters: Mapping[str, object]) -> None:
+        """An event so many seconds after the start; it is kept in ``raised``."""
+        self.at(seconds, lambda: self.raised.append(self[name].raise_event(subject, parameters)))
 
     def put(self, name: str, x: float, y: float) -> None:
         self.world.motion.put(self.world.hosts[name].node, x, y)

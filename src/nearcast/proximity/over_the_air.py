@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -157,9 +158,6 @@ class OverTheAir(Dissemination):
 
     def _beacon(self, beacon: Beacon, here: Point) -> None:
         announcement, place = beacon.announcement, point_of(beacon.place)
-        name = "beacon", beacon.producer, announcement.subject, announcement.wanted, beacon.said
-        if beacon.producer == self._me or not self._relay.is_new(name):
-            return
         inside = announcement.reach(place).covers(here)
         before = self._discovery.find(beacon.producer, announcement.subject, wanted=announcement.wanted)
         found = self._discovery.hear(beacon, self._nucleus.host.now(), inside=inside)
@@ -181,10 +179,16 @@ class OverTheAir(Dissemination):
 
     # Events of others
 
-    def _receive(self, _sender: Address, message: Message) -> None:
+    def _receive(self, _sender: Address, message: RaisedMessage | Beacon | Missed) -> None:
+        # In a crowd nearly all are copies of what came before: nothing else is worth a look at the sensor.
+        name = _name(message)
+        if self._relay.knows(name) or _speaker(message) == self._me:
+            return
         here = self._nucleus.position()
         if here is None:
             return
+        if not isinstance(message, RaisedMessage):  # events of groups that it joins later may come again
+            self._relay.remember(name)
         match message:
             case RaisedMessage():
                 self._raised(message, here)
@@ -194,16 +198,12 @@ class OverTheAir(Dissemination):
                 self._question(message, here)
 
     def _raised(self, message: RaisedMessage, here: Point) -> None:
-        if message.producer == self._me:
-            return
         announcement = self._read_by(message)
         if announcement is None:
             member = any(self._interested(each) for each in self._discovery.in_group(message.group))
             self._counts["foreign" if member else "ignored"] += 1
             return
-        name = "event", message.group, message.producer, message.subject, message.number, message.copy
-        if not self._relay.is_new(name):
-            return
+        self._relay.remember(_name(message))
         try:
             event = event_in(message, announcement)
         except InvalidInput:
@@ -251,8 +251,6 @@ class OverTheAir(Dissemination):
                 self._outbox.send(Missed(relevant.group, self._me, now, *relevant.stream, first, last, relevant.relay))
 
     def _question(self, missed: Missed, here: Point) -> None:
-        if missed.consumer == self._me or not self._relay.is_new(("missed", missed)):
-            return
         local = self._nucleus.locals.get(missed.subject)
         if missed.producer == self._me and local is not None and local.group == missed.group:
             now = self._nucleus.host.now()
@@ -267,6 +265,22 @@ class OverTheAir(Dissemination):
 
     def _broadcast(self, message: Message) -> Sending:
         return Sending.DROPPED if self._endpoint is None else self._endpoint.broadcast(message)
+
+
+def _name(message: RaisedMessage | Beacon | Missed) -> Hashable:
+    """The same for all copies of a message, and for no other."""
+    match message:
+        case RaisedMessage():
+            return message.group, message.producer, message.subject, message.number, message.copy
+        case Beacon():
+            announcement = message.announcement
+            return message.producer, announcement.subject, announcement.wanted, message.said
+        case Missed():
+            return message
+
+
+def _speaker(message: RaisedMessage | Beacon | Missed) -> str:
+    return message.consumer if isinstance(message, Missed) else message.producer
 
 
 def _is_about(announcement: Announcement, message: RaisedMessage, *, wanted: bool) -> bool:

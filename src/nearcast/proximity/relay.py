@@ -26,15 +26,15 @@ class Relay:
         self._turn: Instant = 0
         self.forwarded = 0
 
-    def is_new(self, message: Hashable) -> bool:
-        """Whether this device hears it for the first time."""
+    def knows(self, message: Hashable) -> bool:
+        """Whether this device has heard it before."""
+        return message in self._recent or message in self._older
+
+    def remember(self, message: Hashable) -> None:
         if self._clock.now() >= self._turn:
             self._turn = self._clock.now() + REMEMBERED
             self._recent, self._older = set(), self._recent
-        if message in self._recent or message in self._older:
-            return False
         self._recent.add(message)
-        return True
 
     def forward(self, say: Callable[[], None], here: Point, origin: Point | None = None) -> None:
         """Pass it on, after a moment.  With an ``origin``, whoever is out of its reach does so only with some probability."""

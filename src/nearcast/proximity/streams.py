@@ -67,17 +67,17 @@ class InOrder:
     def add(self, number: int, event: Event | None, since: int | None) -> bool:
         """``None``: that one need not be waited for.  False: a later one was delivered already, so this one cannot be.
 
-        Up to ``since``, nothing is due that could be waited for.
+        Up to ``since``, nothing is due that could be waited for; where that is not known, the first event waits, too.
         """
         if self._last is not None and number < self._last:
             return False
         self._waiting[number] = event
         known = [each for each in (self._last, since) if each is not None]
-        self._let_through(max(known, default=number - 1) + 1)
+        self._let_through(max(known) + 1 if known else None)
         return True
 
-    def _let_through(self, expected: int) -> None:
-        while self._waiting and (number := min(self._waiting)) <= expected:
+    def _let_through(self, expected: int | None) -> None:
+        while expected is not None and self._waiting and (number := min(self._waiting)) <= expected:
             event = self._waiting.pop(number)
             self._last, expected = number, number + 1
             if event is not None:
