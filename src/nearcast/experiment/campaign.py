@@ -93,7 +93,8 @@ def run(
     with styled():
         pass  # whoever lacks matplotlib should not learn that after hours of simulation
     plans = [
-        (each, list(range(1, 1 + (seeds or (1 if quick else each.seeds)))), each.runs(quick)) for each in experiments
+        (each, list(range(1, 1 + (seeds or (1 if quick else each.seeds)))), each.all_runs(quick))
+        for each in experiments
     ]
     tasks = [
         Task(each.name, one, seed, folder_of(out, each.name, quick=quick))

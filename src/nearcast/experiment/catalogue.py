@@ -11,6 +11,12 @@ from nearcast.experiment.parameters_compared import A2, A3, A4
 from nearcast.experiment.partial_transitions import E4
 from nearcast.experiment.schemes_compared import A1
 from nearcast.experiment.self_transitions import E3
+from nearcast.experiment.steam.accuracy import ST4, ST5
+from nearcast.experiment.steam.cost import ST1
+from nearcast.experiment.steam.filtering import ST2
+from nearcast.experiment.steam.latency import ST3
 from nearcast.experiment.total_transitions import E1, E2
 
-EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, E1, E2, E3, E4, A1, A2, A3, A4, ADAPTIVE_PLANNING)
+BYPASS: Final = (E1, E2, E3, E4, A1, A2, A3, A4)
+STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
+EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, *BYPASS, *STEAM, ADAPTIVE_PLANNING)

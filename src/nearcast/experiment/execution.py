@@ -13,8 +13,9 @@ from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Any, Final
 
+from nearcast.experiment.measures import Measures, computed
 from nearcast.experiment.measuring import measure
-from nearcast.experiment.runs import Run
+from nearcast.experiment.runs import Computed, Run
 from nearcast.experiment.storage import Result, keep, kept_recording, kept_result, making, recording, result_file
 from nearcast.scenario.simulation import simulate
 
@@ -27,7 +28,7 @@ class Task:
     """One run with one seed, and the folder of its experiment."""
 
     experiment: str
-    run: Run
+    run: Run | Computed
     seed: int
     folder: Path
 
@@ -71,7 +72,7 @@ def execute(
             watcher.done(number, kept, reused=True)
     waiting = [number for number in range(len(tasks)) if number not in results]
     # The longest first: a long one at the end would keep one core waiting for the other.
-    waiting.sort(key=lambda number: -float(tasks[number].run.scenario.run.duration))
+    waiting.sort(key=lambda number: -tasks[number].run.seconds)
     if jobs == 1 or len(waiting) < 2:
         for number in waiting:
             outcome = _attempt(tasks[number], fresh, _teller(number, watcher.progress))
@@ -146,14 +147,23 @@ def _attempt(task: Task, fresh: bool, progress: Callable[[float, float], None]) 
 
 def run_one(task: Task, *, fresh: bool, progress: Callable[[float, float], None] | None = None) -> Result:
     """Simulate and measure; an earlier recording that is still right is only measured again."""
-    started = time.process_time()
-    out = recording(task.folder, task.seed, task.run.name)
-    if fresh or not kept_recording(task.folder, task.seed, task.run):
+    started, run = time.process_time(), task.run
+    if isinstance(run, Computed):
+        measures = computed(run.numbers(task.seed))
+    else:
+        measures = _recorded_and_measured(task, run, fresh, progress)
+    result = Result(making(run, task.seed), round(time.process_time() - started, 3), measures)
+    keep(task.folder, run, result)
+    return result
+
+
+def _recorded_and_measured(
+    task: Task, run: Run, fresh: bool, progress: Callable[[float, float], None] | None
+) -> Measures:
+    out = recording(task.folder, task.seed, run.name)
+    if fresh or not kept_recording(task.folder, task.seed, run):
         out.parent.mkdir(parents=True, exist_ok=True)
         # From here on the earlier result is no longer that of the recording beside it.
-        result_file(task.folder, task.seed, task.run.name).unlink(missing_ok=True)
-        simulate(task.run.scenario, task.seed, out=out, overwrite=True, progress=progress)
-    measures = measure(task.run, out)
-    result = Result(making(task.run, task.seed), round(time.process_time() - started, 3), measures)
-    keep(task.folder, task.run, result)
-    return result
+        result_file(task.folder, task.seed, run.name).unlink(missing_ok=True)
+        simulate(run.scenario, task.seed, out=out, overwrite=True, progress=progress)
+    return measure(run, out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from nearcast.experiment.checks import Check, Outcome
-from nearcast.experiment.runs import Run
+from nearcast.experiment.runs import Computed, Run
 
 Draw: TypeAlias = Callable[[Sequence[Outcome]], Any]
 """Makes a matplotlib figure from the outcomes of all seeds."""
@@ -39,6 +39,12 @@ class Experiment:
     drawings: tuple[Drawing, ...]
     seeds: int = 5
     """So many unless told otherwise; quick runs have one."""
+
+    computed: Callable[[bool], tuple[Computed, ...]] = lambda _quick: ()
+    """Runs without a scenario, given the same."""
+
+    def all_runs(self, quick: bool) -> tuple[Run | Computed, ...]:
+        return (*self.runs(quick), *self.computed(quick))
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -152,8 +152,31 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     """Of the recording."""
 
+    numbers: dict[str, float] = msgspec.field(default_factory=dict)
+    """Of a run that was computed, and has nothing else."""
+
     def phase(self, label: str) -> Phase:
         return {phase.label: phase for phase in self.phases}[label]
 
     def mark(self, label: str) -> Mark:
         return {mark.label: mark for mark in self.marks}[label]
+
+
+def computed(numbers: dict[str, float]) -> Measures:
+    """The measures of a run without a recording: its numbers, and nothing of what would have been recorded."""
+    nothing = Delivery(
+        events=0, due=0, notified=0, correct=0, recall=None, precision=None, client_recall=None, client_precision=None,
+        doubled=0, mean_delay=None,
+    )  # fmt: skip
+    whole = Phase(
+        label="whole", since=0.0, until=0.0, delivery=nothing, rates={}, operations_counted=None, operations_done=None,
+        clients=0.0, windows_below_one=None, window_recall_p25=None, multicast_saving=None,
+    )  # fmt: skip
+    bands = Bands([], [], [], [], [], [])
+    series = Series(
+        length=0.0, starts=[], recall=bands, precision=bands, rates={}, operations_counted=[], clients=[], mechanisms={}
+    )
+    return Measures(
+        seconds=0.0, whole=whole, phases=[], marks=[], series=series, recall_map=None, transition_map=None,
+        timelines=[], folder="", numbers=numbers,
+    )  # fmt: skip

@@ -1,11 +1,11 @@
-"""A run of an experiment: a scenario, and what is to be measured in it."""
+"""A run of an experiment: a scenario, and what is to be measured in it; or a function that computes numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nearcast.scenario.kinds import Toml
 from nearcast.scenario.reading import EXAMPLES, parse
@@ -40,6 +40,39 @@ class Run:
     settling: float = SETTLING
     maps: bool = False
     """Whether recall and transitions by place are wanted."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it is compared with others."""
+        return float(self.scenario.run.duration)
+
+    @property
+    def digest(self) -> str:
+        return self.scenario.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A run without a scenario: ``compute(seed, **arguments)`` gives its numbers, by name.
+
+    Nothing is recorded: what it gives is all that there is to keep.  The function is one of a module, because runs take place in
+    processes of their own.
+    """
+
+    name: str
+    compute: Callable[..., Mapping[str, float]]
+    arguments: tuple[tuple[str, float | str], ...] = ()
+    seconds: float = 1.0
+    """How long it takes compared with others."""
+
+    @property
+    def digest(self) -> str:
+        """What is computed; the code itself is part of what a result depends on (``storage``)."""
+        return f"{self.compute.__module__}.{self.compute.__qualname__}{self.arguments!r}"
+
+    def numbers(self, seed: int) -> dict[str, float]:
+        arguments: dict[str, Any] = dict(self.arguments)
+        return {name: float(value) for name, value in self.compute(seed, **arguments).items()}
 
 
 def scenario(example: str, changes: Mapping[str, Toml]) -> Scenario:

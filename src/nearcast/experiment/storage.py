@@ -23,7 +23,7 @@ import msgspec
 
 from nearcast.errors import InvalidRecord
 from nearcast.experiment.measures import Measures
-from nearcast.experiment.runs import Run
+from nearcast.experiment.runs import Computed, Run
 from nearcast.records.summary import read_summary
 
 _MEASURING: Final = frozenset({"metrics", "experiment"})
@@ -55,11 +55,11 @@ class Result(msgspec.Struct, frozen=True):
     measures: Measures
 
 
-def making(run: Run, seed: int) -> Making:
-    asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps))
-    return Making(
-        run.scenario.digest(), seed, version("nearcast"), _digest(measuring=False), _digest(measuring=True), asked
-    )
+def making(run: Run | Computed, seed: int) -> Making:
+    asked = ""
+    if isinstance(run, Run):
+        asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps))
+    return Making(run.digest, seed, version("nearcast"), _digest(measuring=False), _digest(measuring=True), asked)
 
 
 def result_file(folder: Path, seed: int, run: str) -> Path:
@@ -70,10 +70,14 @@ def recording(folder: Path, seed: int, run: str) -> Path:
     return folder / f"seed-{seed}" / run
 
 
-def kept_result(folder: Path, seed: int, run: Run) -> Result | None:
+def kept_result(folder: Path, seed: int, run: Run | Computed) -> Result | None:
     """What an earlier run brought, if running it again would bring the same."""
     found = _read(result_file(folder, seed, run.name))
-    if found is None or found.made != making(run, seed) or not _recorded(folder, found.made, run.name):
+    if found is None or found.made != making(run, seed):
+        return None
+    if isinstance(run, Computed):
+        return found
+    if not _recorded(folder, found.made, run.name):
         return None
     # Folders may be moved.
     measures = msgspec.structs.replace(found.measures, folder=str(recording(folder, seed, run.name)))
@@ -90,7 +94,7 @@ def kept_recording(folder: Path, seed: int, run: Run) -> bool:
     return found.made == wanted and _recorded(folder, found.made, run.name)
 
 
-def keep(folder: Path, run: Run, result: Result) -> None:
+def keep(folder: Path, run: Run | Computed, result: Result) -> None:
     write_json(result_file(folder, result.made.seed, run.name), result)
 
 

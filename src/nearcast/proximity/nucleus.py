@@ -31,6 +31,8 @@ from nearcast.runtime.ports import Fix
 Handler = Callable[[Event], None]
 DELIVERED, DUPLICATE, LATE, OUTSIDE = "delivered", "duplicate", "late", "outside"
 FILTERED, FOREIGN, OVERTAKEN, RECOVERED = "filtered", "foreign", "overtaken", "recovered"
+FRESH: Final = MICROSECONDS // 20
+"""Within so short a time nobody gets far."""
 
 
 @dataclass(eq=False, slots=True)
@@ -143,16 +145,21 @@ class Nucleus:
             return DUPLICATE
         fix, now = self.fix(), self.host.now()
         late = _is_late(event, attributes, now)
-        # At publication, as the definition has it: on the way, an event may be overtaken by whom it was for.
-        where = self._track.at(event.published) if fix else None
+        where = self._was(fix, event) if fix else None
         concerned = () if late or where is None else self._concerned(event, where)
         if attributes.order is Order.PRODUCER:
             wanted = event if concerned else None
             if not self._order(stream, attributes).add(number, wanted, numbers.since):
                 return OVERTAKEN
-        elif concerned:
-            self._deliver(event)
+        elif concerned and fix is not None and where is not None:
+            self._deliver(event, concerned, fix, where)
         return DELIVERED if concerned else LATE if late else OUTSIDE
+
+    def _was(self, fix: Fix, event: Event) -> Point:
+        """Where this device was when the event was raised, which is what counts (``model.delivery``): it may come late."""
+        if self.host.now() - event.published <= FRESH:
+            return fix.position
+        return self._track.at(event.published) or fix.position
 
     def _concerned(self, event: Event, where: Point) -> tuple[Interest, ...]:
         """The interests of this device if it stands where the event matters, or where it wants to hear of it."""
@@ -170,19 +177,18 @@ class Nucleus:
             return order
 
     def _deliver_in_turn(self, event: Event, attributes: Attributes) -> None:
+        fix = self.fix()
         if _is_late(event, attributes, self.host.now()):  # it waited too long for one before it
             self.counts[LATE] += 1
-        else:
-            self._deliver(event)
+        elif fix is not None:
+            where = self._was(fix, event)
+            self._deliver(event, self._concerned(event, where), fix, where)
 
-    def _deliver(self, event: Event) -> None:
-        fix = self.fix()
-        where = self._track.at(event.published)
-        assert where is not None, "only who knows where it is gets this far"
+    def _deliver(self, event: Event, concerned: tuple[Interest, ...], fix: Fix, where: Point) -> None:
         properties = {**event.properties(), POSITION: where}
+        approaching = _Approaching(self._bearings, event, fix, self.host.now())
         matched = False
-        for interest in self._concerned(event, where):
-            approaching = None if fix is None else _Approaching(self._bearings, event, fix, self.host.now())
+        for interest in concerned:
             if interest.where is None or evaluate(interest.where, properties, approaching) is True:
                 matched = True
                 interest.handler(event)

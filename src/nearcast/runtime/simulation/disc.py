@@ -68,8 +68,8 @@ class DiscNetwork(Network):
         """Who would hear it now."""
         positions(self._motion.table, self.simulation.time, self._x, self._y)
         x, y = self._motion.at(sender.node)
-        near = np.flatnonzero((self._x - x) ** 2 + (self._y - y) ** 2 <= self.radius**2)
-        links = (self._nodes.get(int(node)) for node in near)
+        near: list[int] = np.flatnonzero((self._x - x) ** 2 + (self._y - y) ** 2 <= self.radius**2).tolist()
+        links = map(self._nodes.get, near)
         return [link for link in links if link is not None and link is not sender and link.up]
 
     def _arrive(self, sent: tuple[Parcel, list[SimulatedLink]]) -> None:

@@ -1,0 +1,32 @@
+"""Values over one parameter, several series in one panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nearcast.experiment.figures.style import COLOURS, panels, styled
+
+DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
+
+
+def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y: str, title: str) -> Any:
+    """Points (x, y) of each series; what has the same colour differs by its dashes."""
+    with styled():
+        figure, (axis,) = panels(1, 3.0)
+        for number, (name, points) in enumerate(series.items()):
+            axis.plot(
+                [point[0] for point in points],
+                [point[1] for point in points],
+                color=COLOURS[number % len(COLOURS)],
+                linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+                marker="o",
+                markersize=3,
+                label=name,
+            )
+        axis.set_xlabel(x)
+        axis.set_ylabel(y)
+        axis.set_title(title)
+        axis.set_ylim(bottom=min(0.0, *(point[1] for points in series.values() for point in points)))
+        axis.legend(loc="best", ncols=2)
+        return figure
