@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nearcast.experiment.checks import Outcome
 from nearcast.experiment.measures import Measures, computed
-from nearcast.experiment.steam.accuracy import CROWDED, WIDE, saved
+from nearcast.experiment.steam.accuracy import CROWDED, RANGES, WIDE, saved
 from nearcast.experiment.steam.cost import AT, SPEEDS
 from nearcast.experiment.steam.crowds import PLACEMENTS, PROXIMITIES, SATURATIONS
 from nearcast.experiment.steam.intersection import COUNTS, SPEED
@@ -48,9 +48,9 @@ def st4(good: bool) -> Outcome:
     def of(scenario: str, saturation: int) -> Measures:
         split = scenario in "CDE" and saturation == 60
         chance = (0.8 if split else 0.0) if good else 0.3
-        shares = {f"unreached {r}": r / 7000 if split and r > 300 else 0.0 for r in PROXIMITIES}
+        shares = {f"unreached {r}": r / 7000 if split and r > 300 else 0.0 for r in RANGES}
         if not good:
-            shares = {f"unreached {r}": 0.3 for r in PROXIMITIES}
+            shares = {f"unreached {r}": 0.3 for r in RANGES}
         narrow = dict.fromkeys(("chance 100", "chance 200"), 0.0 if good else 0.1)
         return computed({**shares, **narrow, "chance": chance})
 

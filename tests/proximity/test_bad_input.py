@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from tests.proximity.town import WARNING, Town, at
 
 from nearcast.errors import (
+    InvalidArea,
     InvalidEvent,
     InvalidInput,
     InvalidPredicate,
@@ -22,6 +24,7 @@ from nearcast.proximity.announcement import Announcement, announcement_of
 from nearcast.proximity.event_type import Attributes, EventType
 from nearcast.proximity.messages import Beacon, RaisedMessage
 from nearcast.proximity.settings import ProximitySettings
+from nearcast.proximity.uplink_messages import Position, Registration
 from nearcast.runtime.messages import Codec, encoded
 from nearcast.runtime.simulation.disc import DiscNetwork
 from nearcast.transition.specification import MechanismSpec
@@ -182,6 +185,22 @@ def test_hostile_events_harm_nobody() -> None:
         active._receive("ada", message)
     assert town.got["bob"] == []
     assert town["bob"].statistics().foreign == 3
+
+
+def test_beacons_and_reports_from_nowhere_are_refused_where_they_are_read() -> None:
+    announcement = announcement_of(WARNING, Circle(100), None, at(0, 0))
+    beacon = encoded(Beacon("ada", 5, announcement, (53.0, -6.0), 7, 1.0, relay=True))
+    place = encoded(Position(1, (53.0, -6.0)))
+    north = encoded(Position(1, (53.0, -6.0)))[-18:-9]
+    assert north in beacon
+    beyond = b"\xcb" + struct.pack(">d", 153.0)
+    for kind, data in ((Beacon, beacon), (Position, place)):
+        codec: Codec[Any] = Codec(kind)
+        codec.decoded(data)
+        with pytest.raises(msgspec.DecodeError, match="latitude"):
+            codec.decoded(data.replace(north, beyond))
+    with pytest.raises(InvalidArea):
+        Registration(1, (), (("news", ("nowhere",)),), None)
 
 
 def test_defaults_are_the_papers() -> None:

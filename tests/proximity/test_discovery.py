@@ -105,6 +105,22 @@ def test_who_hears_no_more_of_a_moving_producer_forgets_it() -> None:
     assert not _relevant(town, "bob")
 
 
+def test_a_device_that_travels_does_not_remember_everybody_it_met() -> None:
+    town = Town({"ada": (0, 0), "bob": (50, 0)})
+    town.listen("bob")
+    town["ada"].announce(WARNING, Circle(100))
+    town.run(0.5)
+    town["ada"].raise_event(WARNING.subject, {"severity": 1})
+    town.run(0.5)
+    nucleus = town["bob"]._nucleus
+    assert nucleus._numbers
+    assert nucleus._bearings._heard
+    town.world.hosts["ada"].fail()
+    town.run(700.0)
+    assert not nucleus._numbers
+    assert not nucleus._bearings._heard
+
+
 # Identifiers
 
 

@@ -7,6 +7,7 @@ an ``Outline`` has it wherever its ring says.  A proximity is stationary, or mov
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -54,12 +55,17 @@ class Announcement(msgspec.Struct, frozen=True, array_like=True):
 
     def reach(self, at: Point | None) -> Area:
         """The area now that whoever announced it is there."""
-        area = area_in(self.area)
-        if not area.is_relative:
-            return area
-        if self.moves and at is None:
+        if not self.moves:
+            return _stationary(self.area, self.anchor)
+        if at is None:
             raise InvalidEvent(f"the proximity for {self.subject!r} moves, and it is not known where it is")
-        return area.anchored(at if self.moves and at else point_of(self.anchor))
+        return area_in(self.area).anchored(at)
+
+
+@lru_cache(maxsize=1_024)
+def _stationary(area: str, anchor: LatLon | None) -> Area:
+    found = area_in(area)
+    return found.anchored(point_of(anchor)) if found.is_relative else found
 
 
 def announcement_of(

@@ -87,8 +87,8 @@ class Discovery:
             self._wanted.setdefault(announcement.subject, {})[found.key] = found
         return found
 
-    def leave(self, now: Instant, here: Point | None) -> tuple[list[Relevant], list[Relevant]]:
-        """Drop the stationary ones that this device has left, and moving ones that have been silent for too long.
+    def leave(self, now: Instant, here: Point | None) -> list[Relevant]:
+        """Drop the stationary ones that this device has left, which are answered, and moving ones that have been silent for too long.
 
         One that moves is never judged by a place that may be old (STEAM 4.5.2); but whoever is left behind hears no beacon that
         would tell it so.
@@ -97,7 +97,7 @@ class Discovery:
         silent = [each for each in self if each.announcement.moves and now - each.heard > self._longest_silence(each)]
         for each in (*left, *silent):
             self.remove(each)
-        return left, silent
+        return left
 
     def _longest_silence(self, relevant: Relevant) -> float:
         return self._forgotten_after * relevant.period * MICROSECONDS
@@ -110,4 +110,7 @@ class Discovery:
         if not members:
             del self._groups[relevant.group]
         if relevant.announcement.wanted:
-            del self._wanted[relevant.announcement.subject][key]
+            wanting = self._wanted[relevant.announcement.subject]
+            del wanting[key]
+            if not wanting:
+                del self._wanted[relevant.announcement.subject]

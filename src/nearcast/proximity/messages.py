@@ -5,7 +5,7 @@ Links have no multicast groups of their own.  A broadcast carries the identifier
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from nearcast.model.event import Event
@@ -40,6 +40,9 @@ class Beacon(Message, frozen=True, tag="beacon"):
 
     withdrawn: bool = False
 
+    def __post_init__(self) -> None:
+        point_of(self.place)  # refuses what is nowhere, before it gets any further
+
 
 class RaisedMessage(Message, frozen=True, tag="proximity event"):
     """An event on its way through a proximity group."""
@@ -72,7 +75,24 @@ class Missed(Message, frozen=True, tag="missed events"):
     relay: bool
 
 
+Spoken = RaisedMessage | Beacon | Missed
 KINDS: Final = (Beacon, RaisedMessage, Missed)
+
+
+def name_of(message: Spoken) -> Hashable:
+    """The same for all copies of a message, and for no other."""
+    match message:
+        case RaisedMessage():
+            return message.group, message.producer, message.subject, message.number, message.copy
+        case Beacon():
+            announcement = message.announcement
+            return message.producer, announcement.subject, announcement.wanted, message.said
+        case Missed():
+            return message
+
+
+def speaker_of(message: Spoken) -> str:
+    return message.consumer if isinstance(message, Missed) else message.producer
 
 
 def event_id(producer: str, subject: str, number: int) -> str:

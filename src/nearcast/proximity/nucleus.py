@@ -31,6 +31,7 @@ from nearcast.runtime.ports import Fix
 Handler = Callable[[Event], None]
 DELIVERED, DUPLICATE, LATE, OUTSIDE = "delivered", "duplicate", "late", "outside"
 FILTERED, FOREIGN, OVERTAKEN, RECOVERED = "filtered", "foreign", "overtaken", "recovered"
+FORGOTTEN: Final = 600 * MICROSECONDS
 FRESH: Final = MICROSECONDS // 20
 """Within so short a time nobody gets far."""
 
@@ -123,11 +124,18 @@ class Nucleus:
     # What came and what should have come
 
     def numbers(self, stream: Stream) -> Numbers:
-        return self._numbers.setdefault(stream, Numbers())
+        numbers = self._numbers.setdefault(stream, Numbers())
+        numbers.heard = self.host.now()
+        return numbers
 
-    def forget(self, before: Instant) -> None:
-        """What was heard of producers so long ago no longer says where they are heading."""
-        self._bearings.forget(before)
+    def forget(self) -> None:
+        """Producers of which nothing was heard for long: a device that travels meets ever new ones."""
+        oldest = self.host.now() - FORGOTTEN
+        self._bearings.forget(oldest)
+        for stream in [stream for stream, numbers in self._numbers.items() if numbers.heard < oldest]:
+            if stream not in self._orders or self._orders[stream].is_empty:
+                del self._numbers[stream]
+                self._orders.pop(stream, None)
 
     def arrived(self, event: Event, number: int, attributes: Attributes, *, again: bool = False) -> str:
         """A copy of an event has reached this device: what became of it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +16,24 @@ from nearcast.proximity.announcement import Announcement, point_of, range_from
 from nearcast.proximity.discovery import Discovery, Relevant
 from nearcast.proximity.event_type import Attributes
 from nearcast.proximity.mechanism import Dissemination
-from nearcast.proximity.messages import KINDS, Beacon, Missed, RaisedMessage, event_in, message_of
+from nearcast.proximity.messages import (
+    KINDS,
+    Beacon,
+    Missed,
+    RaisedMessage,
+    Spoken,
+    event_in,
+    message_of,
+    name_of,
+    speaker_of,
+)
 from nearcast.proximity.nucleus import Interest, Local, Nucleus
 from nearcast.proximity.outbox import Outbox, OutboxStatistics
+from nearcast.proximity.recovery import Recovery
 from nearcast.proximity.relay import Relay
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Cancellable, Endpoint, Sending
 from nearcast.transition.mechanism import Silence
-
-FORGOTTEN: Final = 60 * MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,9 @@ class AirStatistics:
     foreign: int
     """Events that came because two groups have the same identifier, and were thrown away."""
 
-    recovered: int
+    sent_again: int
+    """Events for others that had missed them."""
+
     outbox: OutboxStatistics
 
 
@@ -58,7 +68,7 @@ class OverTheAir(Dissemination):
         self._outbox: Final = Outbox(host.clock, host.timers, silence.guarded(self._broadcast))
         self._endpoint: Endpoint | None = None
         self._heart: Cancellable | None = None
-        self._copies = 0
+        self._recovery: Final = Recovery(nucleus, self._discovery, self._relay, self._outbox, self._spread)
         self._counts: Final[Counter[str]] = Counter()
 
     # Life
@@ -86,7 +96,7 @@ class OverTheAir(Dissemination):
             forwarded=self._relay.forwarded,
             ignored=self._counts["ignored"],
             foreign=self._counts["foreign"],
-            recovered=self._counts["recovered"],
+            sent_again=self._recovery.sent_again,
             outbox=self._outbox.statistics(),
         )
 
@@ -133,11 +143,8 @@ class OverTheAir(Dissemination):
     # Beacons
 
     def _beat(self) -> None:
-        now, here = self._nucleus.host.now(), self._nucleus.position()
-        left, _ = self._discovery.leave(now, here)
-        for each in left:
+        for each in self._discovery.leave(self._nucleus.host.now(), self._nucleus.position()):
             self._left(each)
-        self._nucleus.forget(now - FORGOTTEN)
         self._say_all()
 
     def _say_all(self) -> None:
@@ -169,7 +176,7 @@ class OverTheAir(Dissemination):
         if found is None and before is not None:
             self._left(before)
         elif found is not None and self._interested(found):
-            self._catch_up(found, beacon.latest)
+            self._recovery.catch_up(found, beacon.latest)
 
     def _left(self, relevant: Relevant) -> None:
         self._nucleus.numbers(relevant.stream).since = None
@@ -179,10 +186,10 @@ class OverTheAir(Dissemination):
 
     # Events of others
 
-    def _receive(self, _sender: Address, message: RaisedMessage | Beacon | Missed) -> None:
+    def _receive(self, _sender: Address, message: Spoken) -> None:
         # In a crowd nearly all are copies of what came before: nothing else is worth a look at the sensor.
-        name = _name(message)
-        if self._relay.knows(name) or _speaker(message) == self._me:
+        name = name_of(message)
+        if self._relay.knows(name) or speaker_of(message) == self._me:
             return
         here = self._nucleus.position()
         if here is None:
@@ -195,7 +202,7 @@ class OverTheAir(Dissemination):
             case Beacon():
                 self._beacon(message, here)
             case Missed():
-                self._question(message, here)
+                self._recovery.asked(message, here)
 
     def _raised(self, message: RaisedMessage, here: Point) -> None:
         announcement = self._read_by(message)
@@ -203,7 +210,7 @@ class OverTheAir(Dissemination):
             member = any(self._interested(each) for each in self._discovery.in_group(message.group))
             self._counts["foreign" if member else "ignored"] += 1
             return
-        self._relay.remember(_name(message))
+        self._relay.remember(name_of(message))
         try:
             event = event_in(message, announcement)
         except InvalidInput:
@@ -237,50 +244,8 @@ class OverTheAir(Dissemination):
             return event.reach is not None and event.reach.covers(here)
         return any(each.announcement.wanted and each.covers(here) for each in self._discovery.in_group(message.group))
 
-    # Events that were missed
-
-    def _catch_up(self, relevant: Relevant, latest: int) -> None:
-        """Who was cut off asks for what it missed; who is new here has missed nothing (STEAM 4.3)."""
-        numbers = self._nucleus.numbers(relevant.stream)
-        if numbers.since is None:
-            numbers.since = latest
-            return
-        if relevant.announcement.event_type.attributes.persistence:
-            now = self._nucleus.host.now()
-            for first, last in numbers.missing(latest):
-                self._outbox.send(Missed(relevant.group, self._me, now, *relevant.stream, first, last, relevant.relay))
-
-    def _question(self, missed: Missed, here: Point) -> None:
-        local = self._nucleus.locals.get(missed.subject)
-        if missed.producer == self._me and local is not None and local.group == missed.group:
-            now = self._nucleus.host.now()
-            for number, event in self._nucleus.cache.again(missed.subject, missed.first, missed.last, now):
-                self._copies += 1
-                self._counts["recovered"] += 1
-                self._spread(event, number, local, copy=self._copies)
-            return
-        known = self._discovery.find(missed.producer, missed.subject)
-        if missed.relay and known is not None and known.group == missed.group and self._interested(known):
-            self._relay.forward(lambda: self._outbox.send(missed), here)
-
     def _broadcast(self, message: Message) -> Sending:
         return Sending.DROPPED if self._endpoint is None else self._endpoint.broadcast(message)
-
-
-def _name(message: RaisedMessage | Beacon | Missed) -> Hashable:
-    """The same for all copies of a message, and for no other."""
-    match message:
-        case RaisedMessage():
-            return message.group, message.producer, message.subject, message.number, message.copy
-        case Beacon():
-            announcement = message.announcement
-            return message.producer, announcement.subject, announcement.wanted, message.said
-        case Missed():
-            return message
-
-
-def _speaker(message: RaisedMessage | Beacon | Missed) -> str:
-    return message.consumer if isinstance(message, Missed) else message.producer
 
 
 def _is_about(announcement: Announcement, message: RaisedMessage, *, wanted: bool) -> bool:

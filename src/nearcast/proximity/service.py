@@ -47,6 +47,9 @@ from nearcast.transition.specification import MechanismSpec
 Content = ContentFilter | Predicate | str
 """STEAM's terms, all of them or any of them; or CQL2, of which they are a case."""
 
+FORGET_EVERY: Final = 60.0
+"""Seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProximityStatistics:
@@ -90,6 +93,7 @@ class ProximityService(Component):
         self._nucleus = Nucleus(host, self._settings)
         self._engine = host.component(HostEngine).engine
         self._proxy = self._engine.create_proxy(PROXY, Dissemination, self._make, self._settings.mechanism)
+        host.timers.every(FORGET_EVERY, self._nucleus.forget)
 
     def stop(self) -> None:
         for local in (*self._nucleus.locals.values(), *self._nucleus.wanted.values()):

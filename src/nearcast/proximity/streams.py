@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nearcast.model.event import Event
+from nearcast.model.time import Instant
 from nearcast.runtime.ports import Cancellable, Timers
 
 REMEMBERED: Final = 4_096
@@ -18,11 +19,14 @@ MOST_ASKED: Final = 256
 class Numbers:
     """Which events came, and which should have come."""
 
-    __slots__ = ("_floor", "_seen", "since")
+    __slots__ = ("_floor", "_seen", "heard", "since")
 
     def __init__(self) -> None:
         self.since: int | None = None
         """The last number before this consumer came into the proximity: what is later is due to it."""
+
+        self.heard: Instant = 0
+        """When anything was last heard of the stream."""
 
         self._seen: set[int] = set()
         self._floor = -1
@@ -87,6 +91,10 @@ class InOrder:
         elif not self._waiting and self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
 
     def _give_up(self) -> None:
         """What is missing will not come."""

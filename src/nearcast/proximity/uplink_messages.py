@@ -1,11 +1,12 @@
-"""What a device and the broker behind a link say to each other."""
+"""What a device and the broker behind a link say to each other; what cannot be is refused where it is read."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from nearcast.model.area_text import area_in
 from nearcast.model.time import Instant
-from nearcast.proximity.announcement import Announcement, LatLon
+from nearcast.proximity.announcement import Announcement, LatLon, point_of
 from nearcast.proximity.messages import RaisedMessage
 from nearcast.runtime.messages import Message
 
@@ -24,10 +25,20 @@ class Registration(Message, frozen=True, tag="proximity registration"):
 
     place: LatLon | None
 
+    def __post_init__(self) -> None:
+        for _, areas in self.interests:
+            for area in areas:
+                area_in(area)
+        if self.place is not None:
+            point_of(self.place)
+
 
 class Position(Message, frozen=True, tag="proximity position"):
     measured: Instant
     place: LatLon
+
+    def __post_init__(self) -> None:
+        point_of(self.place)
 
 
 class Upward(Message, frozen=True, tag="proximity publication"):

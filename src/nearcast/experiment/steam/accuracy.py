@@ -15,7 +15,7 @@ from nearcast.experiment.checks import Check, Outcome, Part, at_least, at_most, 
 from nearcast.experiment.experiment import Drawing, Experiment
 from nearcast.experiment.figures.lines import lines
 from nearcast.experiment.runs import Computed
-from nearcast.experiment.steam.crowds import PLACEMENTS, PROXIMITIES, RANGE, SATURATIONS, SETTINGS, Crowd
+from nearcast.experiment.steam.crowds import PLACEMENTS, RANGE, SATURATIONS, SETTINGS, Crowd
 from nearcast.experiment.values import Value
 
 IDLE: Final = 0.2
@@ -26,8 +26,11 @@ CROWDED: Final = tuple(number for number in SATURATIONS if number > 60)
 FLAT: Final = "AB"
 """Scenarios on a road; the others spread over an area, of which C is two roads."""
 
-WIDE: Final = tuple(radius for radius in PROXIMITIES if radius > RANGE)
-PARTITION_DRAWS: Final = {True: 4, False: 60}
+RANGES: Final = (100, 200, 300, 500, 700)
+WIDE: Final = tuple(radius for radius in RANGES if radius > RANGE)
+PLACES: Final = {True: 240, False: 3_600}
+"""Consumers that are placed in all, for each scenario and saturation: a large crowd takes long, and chance matters less in it."""
+
 GOSSIP_DRAWS: Final = {True: 1, False: 20}
 
 
@@ -35,12 +38,12 @@ def partitions(seed: int, *, scenario: str, saturation: int, draws: int) -> dict
     """By range: the chance that somebody in the proximity is not reached, and the share that is not."""
     random = Random(f"{seed} {scenario} {saturation}")
     crowd = Crowd(random.getrandbits(32), saturation, idle=round(IDLE * saturation))
-    found = {f"{what} {radius}": 0.0 for what in ("chance", "unreached") for radius in PROXIMITIES}
+    found = {f"{what} {radius}": 0.0 for what in ("chance", "unreached") for radius in RANGES}
     for _ in range(draws):
         places = PLACEMENTS[scenario](random, saturation)
         random.shuffle(places)  # so that anybody may be idle
         crowd.place(places)
-        for radius in PROXIMITIES:
+        for radius in RANGES:
             spread = crowd.spread(radius, moves=scenario == "B")
             found[f"chance {radius}"] += (spread.reached < spread.inside) / draws
             found[f"unreached {radius}"] += (1.0 - spread.reached / spread.inside if spread.inside else 0.0) / draws
@@ -78,7 +81,7 @@ def _run(kind: Any, scenario: str, saturation: int, draws: int) -> Computed:
 
 
 def _partition_runs(quick: bool) -> tuple[Computed, ...]:
-    return tuple(_run(partitions, it, number, PARTITION_DRAWS[quick]) for it in PLACEMENTS for number in SATURATIONS)
+    return tuple(_run(partitions, it, number, PLACES[quick] // number) for it in PLACEMENTS for number in SATURATIONS)
 
 
 def _gossip_runs(quick: bool) -> tuple[Computed, ...]:
@@ -129,7 +132,7 @@ _SAVED: Final = tuple(f"saved {radius}" for radius in WIDE)
 def _drawn(name: str, saturation: int, title: str) -> Any:
     def draw(outcomes: Sequence[Outcome]) -> Any:
         series = {
-            it: [(radius, outcomes[0][f"{it}-{saturation}"].numbers[f"{name} {radius}"]) for radius in PROXIMITIES]
+            it: [(radius, outcomes[0][f"{it}-{saturation}"].numbers[f"{name} {radius}"]) for radius in RANGES]
             for it in PLACEMENTS
         }
         return lines(series, x="range of the proximity in metres", y="share", title=title)

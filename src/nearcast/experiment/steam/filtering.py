@@ -13,7 +13,7 @@ from nearcast.experiment.steam.intersection import COUNTS, RANGE, day
 from nearcast.experiment.values import Value
 
 PROXIMITY: Final = 40.0
-SHARES: Final = {True: 1 / 48, False: 1.0}
+SHARES: Final = {True: 1 / 96, False: 1.0}
 """Of the day and its vehicles."""
 
 UNFILTERED: Final = dict(zip(COUNTS, (469_945, 235_093, 264_557, 210_114, 95_743, 193_931, 78_730), strict=True))
