@@ -163,9 +163,9 @@ def test_a_collision_brings_events_that_are_thrown_away_and_never_delivered(iden
     town = Town({"ada": (0, 0), "eve": (20, 0), "bob": (50, 0)}, ProximitySettings(identify=identify), check_wire=True)
     others = [EventType.of(f"other/{name}", {"severity": "integer"}) for name in "abcd"]
     town.listen("bob")
-    town["ada"].announce(WARNING, Circle(100))
+    town["ada"].announce(WARNING, Circle(100), at(0, 0))  # whose group any producer may raise events in
     for other in others:
-        town["eve"].announce(other, Circle(100))
+        town["eve"].announce(other, Circle(100), at(0, 0))
     town.run(0.1)
     wanted = town["ada"].raise_event(WARNING.subject, {"severity": 1})
     for other in others:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,51 +19,55 @@ from nearcast.model.geometry import Point
 from nearcast.model.history import History
 from nearcast.model.predicate import Predicate
 from nearcast.model.subscription import Subscription
+from nearcast.model.time import MICROSECONDS
 from nearcast.proximity.event_type import EventType
 from nearcast.proximity.nucleus import Handler
 
 TYPES = [EventType.of(f"town/{name}", {"level": "integer"}) for name in "abc"]
-WALKERS, PRODUCERS = 8, 3
+WALKERS, PRODUCERS = 10, 4
 FILTERS = (None, "level >= 2", "level < 2 OR level = 3")
 BORDER = 1.0
 """Metres: whoever is so near to a border may have crossed it while a message was on its way."""
 
-places = st.tuples(st.floats(-250, 250), st.floats(-250, 250))
-velocities = st.tuples(st.floats(-8, 8), st.floats(-8, 8))
-sizes = st.floats(30, 280)
+Producer = tuple[tuple[float, float], tuple[float, float] | None, int, Area]
+"""Where it starts; how it moves, or none: it stands, and its proximity is anchored there; type; area."""
+
+Walker = tuple[tuple[float, float], tuple[float, float], set[tuple[int, str | None]]]
+"""Where it starts, how it moves, what it wants."""
 
 
-@st.composite
-def areas(draw: st.DrawFn) -> Area:
-    size, other = draw(sizes), draw(sizes)
-    if draw(st.booleans()):
-        return Circle(size)
-    if draw(st.booleans()):
-        return Rectangle(size, other)
-    return Outline(((-size, -other), (size, -other), (0.0, other), (-size, -other)))
+def _place(random: Random) -> tuple[float, float]:
+    return random.uniform(-200, 200), random.uniform(-200, 200)
 
 
-@st.composite
-def producers(draw: st.DrawFn) -> tuple[tuple[float, float], tuple[float, float] | None, int, Area]:
-    """Where it starts; how it moves, or that it stands and its proximity is anchored there; type; area."""
-    moving = draw(st.none() | velocities)
-    return draw(places), moving, draw(st.integers(0, 2)), draw(areas())
+def _velocity(random: Random) -> tuple[float, float]:
+    return random.uniform(-25, 25), random.uniform(-25, 25)
 
 
-walkers = st.tuples(places, velocities, st.sets(st.tuples(st.integers(0, 2), st.sampled_from(FILTERS)), max_size=3))
+def _area(random: Random) -> Area:
+    size, other = random.uniform(60, 280), random.uniform(60, 280)
+    triangle = Outline(((-size, -other), (size, -other), (0.0, other), (-size, -other)))
+    return random.choice((Circle(size), Rectangle(2 * size, other), triangle))
 
 
-@examples(25)
-@given(
-    st.lists(producers(), min_size=1, max_size=PRODUCERS),
-    st.lists(walkers, min_size=1, max_size=WALKERS),
-    st.lists(st.tuples(st.integers(0, PRODUCERS - 1), st.integers(0, 4)), min_size=1, max_size=8),
-)
-def test_who_gets_what_is_what_the_definition_says(
-    announcing: list[tuple[tuple[float, float], tuple[float, float] | None, int, Area]],
-    walking: list[tuple[tuple[float, float], tuple[float, float], set[tuple[int, str | None]]]],
-    raising: list[tuple[int, int]],
-) -> None:
+def _producer(random: Random) -> Producer:
+    return _place(random), random.choice((None, _velocity(random))), random.randrange(3), _area(random)
+
+
+def _walker(random: Random) -> Walker:
+    wanted = {(random.randrange(3), random.choice(FILTERS)) for _ in range(random.randrange(4))}
+    return _place(random), _velocity(random), wanted
+
+
+# A seed, and not parts that Hypothesis draws: it prefers the small and the empty, and then nobody crosses a border.
+@examples(20)
+@given(st.integers(0, 2**32))
+def test_who_gets_what_is_what_the_definition_says(seed: int) -> None:
+    """Nobody else, ever; all of them, if they were in the proximity when its last beacon came."""
+    random = Random(seed)
+    announcing = [_producer(random) for _ in range(PRODUCERS)]
+    walking = [_walker(random) for _ in range(WALKERS)]
+    raising = [(random.randrange(PRODUCERS), random.randrange(5), random.choice((0.02, 0.5, 0.95))) for _ in range(8)]
     names = {f"p{number}": place for number, (place, *_) in enumerate(announcing)}
     names |= {f"w{number}": place for number, (place, *_) in enumerate(walking)}
     # In range of each other wherever they are: the network is connected.
@@ -81,31 +86,45 @@ def test_who_gets_what_is_what_the_definition_says(
             subject = TYPES[kind].subject
             town[name].subscribe(subject, _counting(got, name), where)
             history.subscribed(name, 0, Subscription(subject, where, id=f"{kind} {where}"))
-    events: list[Event] = []
+    events: list[tuple[Event, int]] = []
 
     def raised(which: int, level: int) -> None:
         name, (_, _, kind, _) = f"p{which}", announcing[which]
         event = town[name].raise_event(TYPES[kind].subject, {"level": level})
-        events.append(event)
+        events.append((event, which))
         for walker in range(len(walking)):
             history.moved(f"w{walker}", event.published, town.place(f"w{walker}"))
 
-    for number, (which, level) in enumerate(raising):
-        # Just after a beacon: everybody knows in which proximities it is.
-        town.at(1.02 + number, partial(raised, which % len(announcing), level))
-    town.run(2.0 + len(raising))
+    for number, (which, level, after) in enumerate(raising):
+        town.at(1.0 + number + after, partial(raised, which, level))
+    town.run(2.5 + len(raising))
 
-    for event in events:
+    for event, which in events:
         due = receivers(history, event, town.simulation.now())
-        for walker in range(len(walking)):
+        last_beacon = event.published // MICROSECONDS
+        place, moving, _, area = announcing[which]
+        announced = area.anchored(at(*_gone(place, moving, last_beacon)))
+        for walker, (start, velocity, _) in enumerate(walking):
             name = f"w{walker}"
-            if _doubtful(event, history.client(name).position.at(event.published)):
+            now = history.client(name).position.at(event.published)
+            assert now is not None
+            assert event.reach is not None
+            if _doubtful(event.reach, now):
                 continue
-            wanted_by = sum(
-                1 for held in history.client(name).held
-                if held.subscription.topic == event.topic and name in due and _takes(held.subscription.where, event)
-            )  # fmt: skip
-            assert got[name, event.id] == wanted_by, (name, event)
+            copies = 0
+            if name in due:
+                held = [each.subscription for each in history.client(name).held]
+                copies = sum(each.topic == event.topic and _takes(each.where, event) for each in held)
+            known = at(*_gone(start, velocity, last_beacon))
+            if _doubtful(announced, known) or not announced.covers(known):
+                assert got[name, event.id] in (0, copies), (name, event)
+            else:
+                assert got[name, event.id] == copies, (name, event)
+
+
+def _gone(start: tuple[float, float], velocity: tuple[float, float] | None, seconds: float) -> tuple[float, float]:
+    (x, y), (vx, vy) = start, velocity or (0.0, 0.0)
+    return x + vx * seconds, y + vy * seconds
 
 
 def _counting(got: Counter[tuple[str, str]], name: str) -> Handler:
@@ -121,10 +140,8 @@ def _takes(where: Predicate | None, event: Event) -> bool:
     return where is None or evaluate(where, event.properties()) is True
 
 
-def _doubtful(event: Event, place: Point | None) -> bool:
-    """Near the border of the reach, positions of one instant and of the next may differ."""
-    assert event.reach is not None
-    assert place is not None
+def _doubtful(area: Area, place: Point) -> bool:
+    """Near the border, positions of one instant and of the next may differ."""
     x, y = PLANE.to_xy(place)
     around = [at(x + dx, y + dy) for dx in (-BORDER, 0, BORDER) for dy in (-BORDER, 0, BORDER)]
-    return len({event.reach.covers(point) for point in around}) > 1
+    return len({area.covers(point) for point in around}) > 1

@@ -40,6 +40,11 @@ def test_the_broker_knows_who_stands_in_a_proximity() -> None:
     # Ian is within the margin: the broker sends, and its own last check says no.
     assert town.broker.statistics().sent == 3
     assert town["ian"].statistics().outside == 1
+    town.put("ian", 400, 0)
+    town.run(2.0)
+    town["ada"].raise_event("news", {"number": 2})
+    town.run(1.0)
+    assert town.broker.statistics().sent == 5, "not to ian, who is far away now"
 
 
 def test_through_the_uplink_leaving_stops_delivery_and_entering_starts_it() -> None:
