@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta
 
 from nearcast.dissemination.gateways.candidate import Candidate, Distances
 from nearcast.dissemination.gateways.clusters import clusters
-from nearcast.dissemination.gateways.selection import BATTERY, RADIO_RANGE, RANGE, GatewaySelection
+from nearcast.dissemination.gateways.selection import BATTERY, RADIO_RANGE, RANGE, Algorithm, GatewaySelection
 
 _WEIGHT: Final = {"ge": 0, "le": 1_000}
 
 
-class WcaParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WcaParameters(Algorithm, frozen=True, kw_only=True):
+    """One in each cluster, k at most."""
+
     # Of Chatterjee et al., section 5; the thesis gives none.
     degree_weight: Annotated[float, Meta(**_WEIGHT, description="of each neighbour too many or too few")] = 0.7
     distance_weight: Annotated[
@@ -35,6 +37,9 @@ class WcaParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = RADIO_RANGE / 2
     radio_range: Annotated[float, RANGE] = RADIO_RANGE
     battery: Annotated[float, BATTERY] = 0.0
+
+    def selection(self, _random: Random) -> CsWca:
+        return CsWca(self)
 
 
 class CsWca(GatewaySelection):

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
-from nearcast.dissemination.gateways.leach import LeachSelection
+from nearcast.dissemination.gateways.leach import LeachParameters, LeachSelection
+
+
+class DkcParameters(LeachParameters, frozen=True, kw_only=True):
+    """The k whose turn it is most."""
+
+    def selection(self, _random: Random) -> DkcLeach:
+        return DkcLeach(self)
 
 
 class DkcLeach(LeachSelection):

@@ -13,10 +13,10 @@ from typing import Annotated, Final
 import msgspec
 
 from nearcast.dissemination.gateways.candidate import Candidate, Distances, nearest
-from nearcast.dissemination.gateways.selection import BATTERY, RADIO_RANGE, RANGE, GatewaySelection, Service
+from nearcast.dissemination.gateways.selection import BATTERY, RADIO_RANGE, RANGE, Algorithm, GatewaySelection, Service
 
 
-class LeachParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LeachParameters(Algorithm, frozen=True, kw_only=True):
     # Beyond the document, which ranks by nothing but turns (4.3.4) and leaves out who should not be needed (6.4.2).
     battery: Annotated[float, BATTERY] = 0.0
     cover: Annotated[

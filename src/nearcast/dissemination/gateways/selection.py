@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from types import NoneType
 from typing import Annotated, Final
 
@@ -150,3 +151,11 @@ class GatewaySelection(Mechanism):
 
 NEW: Final = Service()
 """Of a client that was never a candidate."""
+
+
+class Algorithm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of an algorithm: its fields (``transition.registry`` says how they are declared)."""
+
+    @abstractmethod
+    def selection(self, random: Random) -> GatewaySelection:
+        """All algorithms draw from one stream, which outlives them."""

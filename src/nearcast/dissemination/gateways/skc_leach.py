@@ -9,6 +9,13 @@ from typing import Final
 from nearcast.dissemination.gateways.leach import LeachParameters, LeachSelection
 
 
+class SkcParameters(LeachParameters, frozen=True, kw_only=True):
+    """By lot, everybody in turn, k on average."""
+
+    def selection(self, random: Random) -> SkcLeach:
+        return SkcLeach(self, random)
+
+
 class SkcLeach(LeachSelection):
     """Every client draws, with LEACH's threshold.
 
