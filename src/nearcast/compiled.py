@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import numba
 from llvmlite import ir
@@ -56,7 +56,7 @@ def _pointer(_context: Any, _address: Any) -> Any:
     return types.voidptr(types.int64), generate
 
 
-pointer: Final[Callable[[int], Any]] = intrinsic(_pointer)
+pointer: Final = cast("Callable[[int], Any]", intrinsic(_pointer))
 """The address that a number stands for, inside kernels that make arrays."""
 
 

@@ -42,10 +42,14 @@ class RunningScenario:
 
 
 def games() -> list[Course]:
-    """The AR game with 297 clients, both ways."""
+    """The AR game with 297 clients: by way of the cloud, to those in range, and from host to host."""
     return [
         _course("ar-darmstadt", {}, {"clients": CROWD, "delivery": "cloud"}),
         _course("wifi-broadcast", {}, {"clients": CROWD, "delivery": "broadcast"}),
+        *(
+            _course("adhoc", {"adhoc.mechanism": {"kind": kind}}, {"clients": CROWD, "delivery": kind})
+            for kind in ("GOSSIP", "FLOODING")
+        ),
     ]
 
 

@@ -59,12 +59,11 @@ class Inbox:
         "_position",
         "_seen",
         "_sent",
-        "_surely_beyond",
-        "_surely_within",
         "_taken",
         "_told_of_patience",
         "_turn",
         "_unwanted",
+        "_within",
         "interests",
         "notification_rows",
     )
@@ -77,8 +76,7 @@ class Inbox:
         self._now: Final = host.clock.now
         self._name: Final = host.name
         self._position: Final = host.sensor.position if host.sensor else _nowhere
-        self._surely_within: Final = host.sensor.surely_within if host.sensor else _never_sure
-        self._surely_beyond: Final = host.sensor.surely_beyond if host.sensor else _never_sure
+        self._within: Final = host.sensor.within if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
         self._held: tuple[_Check, ...] = ()
         # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
@@ -175,17 +173,17 @@ class Inbox:
             position: Point | None = None
             asked = False
             for subscription, notify, metres, topic in self._held:
-                if place is not None and metres is not None and self._surely_within(metres, place):
-                    # In the right place, beyond doubt: no need to know where exactly.
-                    wants = (topic == event.topic and event.publisher != self._name) or accepted(
-                        subscription, event, self._name
-                    )
-                elif place is not None and metres is not None and self._surely_beyond(metres, place):
-                    continue
-                else:
+                near = self._within(metres, place) if place is not None and metres is not None else None
+                if near is None:
                     if not asked:  # once for all interests: a sensor with errors says something else each time
                         position, asked = self._position(), True
                     wants = wanted(subscription, event, self._name, position)
+                else:
+                    # In the right place, or not, beyond doubt: no need to know where exactly.
+                    wants = near and (
+                        (topic == event.topic and event.publisher != self._name)
+                        or accepted(subscription, event, self._name)
+                    )
                 if wants:
                     outcome = DELIVERED
                     notify(event)
@@ -224,8 +222,8 @@ def _nowhere() -> None:
     """The position of a host without a sensor."""
 
 
-def _never_sure(_metres: float, _place: Point) -> bool:
-    return False
+def _never_sure(_metres: float, _place: Point) -> None:
+    """Whether a host without a sensor is near."""
 
 
 @dataclass(eq=False, slots=True)

@@ -169,16 +169,12 @@ class LocationSensor(ABC):
         fix = self.fix()
         return fix.position if fix else None
 
-    def surely_within(self, metres: float, place: Point) -> bool:  # noqa: ARG002 - for whoever knows a short cut
-        """Whether the newest fix lies so near to the place, beyond doubt; false: its position tells.
+    def within(self, metres: float, place: Point) -> bool | None:  # noqa: ARG002 - for whoever knows a short cut
+        """Whether the newest fix lies so near to the place, where that is beyond doubt; none: its position tells.
 
         For who asks with every event that arrives, and hardly ever in vain.
         """
-        return False
-
-    def surely_beyond(self, metres: float, place: Point) -> bool:  # noqa: ARG002 - for whoever knows a short cut
-        """Whether the newest fix lies farther than that from the place, beyond doubt; false: its position tells."""
-        return False
+        return None
 
     @abstractmethod
     def request(

@@ -82,18 +82,32 @@ def test_who_is_sure_to_be_near_is_near_on_the_whole_earth(x: float, y: float, p
     assert position is not None
     metres = distance(position, place)
     for radius in (metres * (1.0 + share), metres * 1.5, 0.0):
-        assert metres <= radius or not sensor.surely_within(radius, place)
+        assert sensor.within(radius, place) in {metres <= radius, None}
+
+
+NEAR = st.floats(-40_000, 40_000)
+
+
+@given(NEAR, NEAR, NEAR, NEAR, st.floats(0, 100_000))
+def test_who_is_sure_is_right_nearby(x: float, y: float, u: float, v: float, radius: float) -> None:
+    sensor, place = _standing(x, y), PLANE.to_point(u, v)
+    position = sensor.position()
+    assert position is not None
+    metres = distance(position, place)
+    for asked in (radius, metres, metres * 0.9998, metres * 0.9999):
+        assert sensor.within(asked, place) in {metres <= asked, None}
 
 
 @given(st.floats(-7_000, 7_000), st.floats(-7_000, 7_000))
 def test_an_exact_sensor_is_sure_but_for_millimetres(x: float, y: float) -> None:
     metres = math.hypot(x, y)
-    assert _standing(x, y).surely_within(metres * 1.00001 + 0.002, PLANE.origin)
-    assert not _standing(x, y).surely_within(metres, PLANE.origin)
+    assert _standing(x, y).within(metres * 1.00001 + 0.002, PLANE.origin) is True
+    assert _standing(x, y).within(metres, PLANE.origin) is None
+    assert metres < 1.0 or _standing(x, y).within(metres * 0.998, PLANE.origin) is False
 
 
 def test_a_sensor_with_errors_is_never_sure() -> None:
-    assert not _standing(0.0, 0.0, ERRORS).surely_within(1e6, PLANE.origin)
+    assert _standing(0.0, 0.0, ERRORS).within(1e6, PLANE.origin) is None
 
 
 @pytest.mark.parametrize("accuracy", Accuracy)

@@ -225,11 +225,11 @@ class AdHoc(Carrier):
             return
         try:
             place = None if message.lat is None else message.place
-            for carried in message.carried:
-                self._take(carried, place)
-        except InvalidInput:  # somebody else's bytes
+        except InvalidInput:
             self._malformed += 1
             return
+        for carried in message.carried:
+            self._take(carried, place)
         # Whoever runs another mechanism, or by another plan, is heard all the same.
         name = message.__dict__.get("repetition") if ours else None
         if name is not None and not self._proxy.active.minds(name[1]):
@@ -242,7 +242,12 @@ class AdHoc(Carrier):
             self._copies += 1
             self._proxy.active.copied(message.id, place)
             return
-        outcome = self.inbox.receive(event_in(message), self._path, carried.hops)
+        try:
+            event = event_in(message)
+        except InvalidInput:  # somebody else's bytes
+            self._malformed += 1
+            return
+        outcome = self.inbox.receive(event, self._path, carried.hops)
         if self._fence and message.local and outcome != DELIVERED:
             self._fenced += 1
         else:

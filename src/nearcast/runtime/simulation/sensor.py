@@ -18,6 +18,8 @@ EXACT: Final[Mapping[Accuracy, float]] = dict.fromkeys(Accuracy, 0.0)
 
 SURE: Final = 1.0 - 1e-6
 NEARBY: Final = 50_000.0
+"""Metres; within twice as many of the origin, distances in the plane are at most 42 parts in a million too long."""
+
 FAR: Final = 1.0 + 1e-4
 ROUNDING: Final = 0.001
 """Metres.  Together far more than is lost by rounding: micrometres nearby, decimetres at the other end of the earth."""
@@ -69,17 +71,10 @@ class SimulatedSensor(LocationSensor):
         x, y = self._motion.at(self._node)
         return self._plane.to_point(x, y)
 
-    def surely_within(self, metres: float, place: Point) -> bool:
+    def within(self, metres: float, place: Point) -> bool | None:
         # No distance in the plane is shorter than on the earth.  A fifth of the time by way of the points in degrees.
-        return self._exact and self._apart(place) <= metres * SURE - ROUNDING
-
-    def surely_beyond(self, metres: float, place: Point) -> bool:
-        # Nor is one longer by more than (r/R)/sin(r/R), r from the origin: within a hundred kilometres, 42 parts in a million.
-        apart = self._apart(place) if self._exact else 0.0
-        return metres * FAR + ROUNDING < apart < NEARBY and hypot(*self._motion.at(self._node)) < NEARBY
-
-    def _apart(self, place: Point) -> float:
-        """Metres in the plane between here and there."""
+        if not self._exact:
+            return None
         # With every event that arrives: ``Motion.at`` and ``Plane.known_xy``, without the calls.
         start, until, x, y, vx, vy = self._legs[self._node]
         known = self._known.get(id(place))
@@ -87,9 +82,15 @@ class SimulatedSensor(LocationSensor):
         now = self._simulation.time
         seconds = ((now if now < until else until) - start) * 1e-6
         if seconds > 0.0:
-            east -= vx * seconds
-            north -= vy * seconds
-        return hypot(east - x, north - y)
+            x += vx * seconds
+            y += vy * seconds
+        apart = hypot(east - x, north - y)
+        if apart <= metres * SURE - ROUNDING:
+            return True
+        # Nor is one longer by more than a = r / R over sin a, where r is how far from the origin the farther of the two is.
+        if metres * FAR + ROUNDING < apart < NEARBY and hypot(east, north) < NEARBY:
+            return False
+        return None
 
     def request(
         self, seconds: float, moved: Callable[[Fix], None], accuracy: Accuracy = Accuracy.HIGH, *, first: float = 0.0

@@ -55,7 +55,7 @@ UNREAD: Final = 8  # an outcome has so many bits; above it stands how many knew 
 DOORS: Final = 4
 """So many ports and kinds of messages may have copies that need not be read."""
 
-KNOWN: Final = 4096
+KNOWN: Final = 2048
 """So many of the newest messages a station can know: a power of two."""
 
 # Columns of ``World.counters``
