@@ -120,7 +120,7 @@ def table(said: dict[str, Any], measured: dict[str, Any]) -> str:
         "# What was promised, and what is",
         "",
         'Made by `make status`, which repeats any of it (`make status ARGS="match ar"` only these). Times are UTC.',
-        "The machine has two cores which other guests of the same host slow down by up to a factor of two, for minutes; ratios come from one run.",
+        "The machine has two cores which other guests of the same host slow down by up to a factor of three, for minutes or hours; ratios come from one run.",
         "",
         "| issue | promised | asked | measured | verdict | command | when |",
         "|---|---|---|---|---|---|---|",
