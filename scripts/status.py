@@ -26,6 +26,8 @@ PROMISES: Final = Path(__file__).with_name("promises.toml")
 MEASURED: Final = ROOT / "docs" / "status.json"
 TABLE: Final = ROOT / "docs" / "status.md"
 _BIN: Final = Path(sys.executable).parent
+LAST_WORDS: Final = 400
+"""Lines that are shown of a command that has failed."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ def run(name: str, said: dict[str, Any]) -> Ran:
     print(f"--- {said['commands'][name]}", file=sys.stderr)
     started = time.monotonic()
     ran = subprocess.run([str(_BIN / command[0]), *command[1:]], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment, check=False)  # fmt: skip
+    if ran.returncode:
+        print("\n".join(ran.stdout.splitlines()[-LAST_WORDS:]), file=sys.stderr)
     return Ran(ran.returncode, ran.stdout, time.monotonic() - started)
 
 
