@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.documents import ROOT
 
 from nearcast.experiment.campaign import run
 from nearcast.experiment.checks import Check, Outcome, Part, near
@@ -147,7 +148,8 @@ def test_a_computed_run_is_judged_drawn_and_kept(tmp_path: Path) -> None:
     assert kept_result(tmp_path / "made-up" / "quick", 2, MADE_UP.computed(True)[0]) is None, "another seed"
 
 
-def test_a_computed_run_that_fails_says_why_and_others_go_on(tmp_path: Path) -> None:
+def test_a_computed_run_that_fails_says_why_and_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)  # processes of their own must find this module
     tasks = [
         Task("made-up", Computed(f"of {number:g}", doubled, (("number", number),)), 1, tmp_path)
         for number in (-1.0, 1.0)
