@@ -299,7 +299,7 @@ class TestBounds:
             match=r"parentheses within parentheses at line 1, column \d+ \(more than 524288 steps to read\)",
         ):
             parse(text)
-        assert time.process_time() - start < 2.0
+        assert time.process_time() - start < 20.0, "what it guards against takes years, and the machine may be slow"
 
     def test_deep_json_is_refused_with_the_bound(self) -> None:
         tree: Any = {"property": "a"}

@@ -116,7 +116,7 @@ def test_the_explosion_is_noticed_before_it_happens() -> None:
         disjunctive_normal_form(
             Not(Or(tuple(And((Not(DistanceDecreases(f"x{n}")), DistanceDecreases(f"y{n}"))) for n in range(2_000))))
         )
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 20.0, "what it guards against takes years, and the machine may be slow"
 
 
 def test_repeated_clauses_do_not_explode() -> None:

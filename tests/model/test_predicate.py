@@ -172,7 +172,7 @@ class TestPlainValues:
     def test_a_pattern_of_many_wildcards_takes_no_longer(self) -> None:
         start = time.process_time()
         assert result("a LIKE '" + "%a" * 40 + "%b'", a="a" * 20_000) is False
-        assert time.process_time() - start < 1.0
+        assert time.process_time() - start < 20.0, "what it guards against takes years, and the machine may be slow"
 
     @pytest.mark.parametrize(
         ("text", "expected"),
