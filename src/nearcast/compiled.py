@@ -7,17 +7,26 @@ matches or simulates imports them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
+from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 from nearcast.model import geometry
+
+Addresses = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""Where arrays lie: a row for each, its address and its shape.
+
+numba takes every array of an argument apart anew on each call, which costs more than many a kernel does.  A kernel that is
+called for single events takes this one array instead, and puts the others together again (``line``, ``table``, ``cube``).
+"""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,6 +67,37 @@ def _pointer(_context: Any, _address: Any) -> Any:
 
 pointer: Final = cast("Callable[[int], Any]", intrinsic(_pointer))
 """The address that a number stands for, inside kernels that make arrays."""
+
+
+def addresses_for(arrays: int) -> Addresses:
+    """Room for the addresses of so many arrays."""
+    return np.zeros((arrays, 4), np.int64)
+
+
+def write_addresses(addresses: Addresses, first: int, arrays: Iterable[Any]) -> None:
+    """From row ``first`` on; good as long as somebody keeps the arrays alive."""
+    for row, array in enumerate(arrays, first):
+        assert array.flags.c_contiguous
+        addresses[row, 0] = array.__array_interface__["data"][0]
+        addresses[row, 1 : 1 + array.ndim] = array.shape
+
+
+@inlined_making_arrays
+def line(a: Any, row: int, dtype: Any) -> Any:
+    """The array of one dimension whose address stands in a row."""
+    return carray(pointer(a[row, 0]), (a[row, 1],), dtype)
+
+
+@inlined_making_arrays
+def table(a: Any, row: int, dtype: Any) -> Any:
+    """The array of two dimensions whose address stands in a row."""
+    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2]), dtype)
+
+
+@inlined_making_arrays
+def cube(a: Any, row: int, dtype: Any) -> Any:
+    """The array of three dimensions whose address stands in a row."""
+    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2], a[row, 3]), dtype)
 
 
 def is_kept(function: Callable[..., object]) -> bool:

@@ -1,7 +1,6 @@
 """The kernels without the price of handing over eighteen arrays.
 
-numba takes every array of an argument apart anew on each call, which costs more than to put one frame into a queue.  So the
-addresses of the arrays are kept in one small array, and the kernels put the world together again from there.
+To take them apart on each call would cost more than to put one frame into a queue (``nearcast.compiled.Addresses``).
 """
 
 from __future__ import annotations
@@ -9,9 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
-from nearcast.compiled import inlined_making_arrays, kernel_making_arrays, pointer
+from nearcast.compiled import (
+    Addresses,
+    addresses_for,
+    cube,
+    inlined_making_arrays,
+    kernel_making_arrays,
+    line,
+    table,
+    write_addresses,
+)
 from nearcast.runtime.simulation.motion import LEG
 from nearcast.runtime.simulation.radio import run
 from nearcast.runtime.simulation.radio.layout import (
@@ -23,58 +30,39 @@ from nearcast.runtime.simulation.radio.layout import (
     NODE,
     PARAMETERS,
     SOURCE,
-    Int64s,
     World,
 )
 
 
-def packed(world: World) -> Int64s:
-    """Addresses and shapes of all arrays; good as long as the world keeps them alive."""
-    addresses = np.zeros((len(world), 4), np.int64)
-    for row, array in enumerate(world):
-        assert array.flags.c_contiguous
-        addresses[row, 0] = array.__array_interface__["data"][0]
-        addresses[row, 1 : 1 + array.ndim] = array.shape
+def packed(world: World) -> Addresses:
+    """Where all arrays of the world lie; good as long as it keeps them alive."""
+    addresses = addresses_for(len(world))
+    write_addresses(addresses, 0, world)
     return addresses
-
-
-@inlined_making_arrays
-def _line(a: Any, row: int, dtype: Any) -> Any:
-    return carray(pointer(a[row, 0]), (a[row, 1],), dtype)
-
-
-@inlined_making_arrays
-def _table(a: Any, row: int, dtype: Any) -> Any:
-    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2]), dtype)
-
-
-@inlined_making_arrays
-def _cube(a: Any, row: int, dtype: Any) -> Any:
-    return carray(pointer(a[row, 0]), (a[row, 1], a[row, 2], a[row, 3]), dtype)
 
 
 @inlined_making_arrays
 def _world(a: Any) -> World:
     i32, i64, f64 = np.int32, np.int64, np.float64
     return World(
-        _line(a, 0, PARAMETERS),
-        _line(a, 1, CONTROL),
-        _table(a, 2, f64),
-        _line(a, 3, LEG),
-        _line(a, 4, NODE),
-        _table(a, 5, i64),
-        _line(a, 6, FRAME),
-        _line(a, 7, AIR),
-        _table(a, 8, HEARD),
-        _line(a, 9, EVENT),
-        _line(a, 10, SOURCE),
-        _line(a, 11, i32),
-        _line(a, 12, i32),
-        _line(a, 13, f64),
-        _line(a, 14, f64),
-        _cube(a, 15, i64),
-        _table(a, 16, i32),
-        _cube(a, 17, i64),
+        line(a, 0, PARAMETERS),
+        line(a, 1, CONTROL),
+        table(a, 2, f64),
+        line(a, 3, LEG),
+        line(a, 4, NODE),
+        table(a, 5, i64),
+        line(a, 6, FRAME),
+        line(a, 7, AIR),
+        table(a, 8, HEARD),
+        line(a, 9, EVENT),
+        line(a, 10, SOURCE),
+        line(a, 11, i32),
+        line(a, 12, i32),
+        line(a, 13, f64),
+        line(a, 14, f64),
+        cube(a, 15, i64),
+        table(a, 16, i32),
+        cube(a, 17, i64),
     )
 
 
