@@ -34,6 +34,7 @@ class Noted(Carrier):
     [
         ("offload", ["local"], ["elsewhere", "nowhere"]),
         ("augment", ["local"], ["local", "elsewhere", "nowhere"]),
+        ("gateway", ["local"], ["local", "elsewhere", "nowhere"]),
         ("adhoc", ["local", "elsewhere", "nowhere"], []),
         ("cloud", [], ["local", "elsewhere", "nowhere"]),
         ("broadcast", ["local", "elsewhere", "nowhere"], []),
@@ -104,6 +105,18 @@ def test_augmenting_brings_every_event_once_whichever_way_is_faster() -> None:
     assert ("cloud", "duplicate") in found["paths"]
     cloud = ran("cloud")
     assert set(cloud["delivered"]) <= set(found["delivered"])
+
+
+def test_by_way_of_gateways_the_same_events_come_over_fewer_cellular_messages() -> None:
+    found, augmented = ran("gateway"), ran("augment")
+    assert set(found["delivered"]) == set(augmented["delivered"])
+    assert len(found["delivered"]) == len(set(found["delivered"]))
+    assert {path for path, _ in found["paths"]} == {"wifi", "cloud", "gateway"}
+    # Of up to fourteen receivers of an event, two fifths are gateways, and one of them may have nobody to serve.
+    told = found["sent"]["cellular", "relay"] + found["sent"]["cellular", "event"]
+    assert 0 < found["sent"]["cellular", "relay"] < told < 0.6 * augmented["sent"]["cellular", "event"]
+    elsewhere = ran("gateway", "RND")
+    assert {path for path, _ in elsewhere["paths"]} == {"cloud", "gateway"}, "only local events go by the other way"
 
 
 def test_a_broadcast_is_what_it_was() -> None:

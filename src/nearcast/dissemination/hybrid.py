@@ -26,6 +26,8 @@ class Mode:
 
     ad_hoc: Events
     cloud: Events
+    gateways: bool = False
+    """Whether what the cloud carries goes by way of gateways, where it can."""
 
 
 MODES: Final[Mapping[str, Mode]] = {
@@ -33,6 +35,7 @@ MODES: Final[Mapping[str, Mode]] = {
     "adhoc": Mode(Events.ALL, Events.NONE),
     "offload": Mode(Events.LOCAL, Events.ELSEWHERE),
     "augment": Mode(Events.LOCAL, Events.ALL),
+    "gateway": Mode(Events.LOCAL, Events.ALL, gateways=True),
     # Two that the table does not have: of old, everything by one hop of radio, alone or beside the cloud.
     "broadcast": Mode(Events.ALL, Events.NONE),
     "both": Mode(Events.ALL, Events.ALL),

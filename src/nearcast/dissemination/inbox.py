@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.publisher import LocationRequest, Notify, Tally
+from nearcast.dissemination.recent import Recent
 from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.model.acceptance import accepted, wanted
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
-from nearcast.model.time import EVER, MICROSECONDS, Instant
+from nearcast.model.time import EVER, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
 
@@ -22,9 +23,6 @@ NOTIFICATION_COLUMNS: Final = 7
 DELIVERED: Final = "delivered"
 DUPLICATE: Final = "duplicate"
 UNWANTED: Final = "unwanted"
-REMEMBERED: Final = 60 * MICROSECONDS
-"""For so long at least, and twice as long at most, copies of an event are recognised: bounded by time, not by number, so that
-the memory of ten thousand clients is that of a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +55,9 @@ class Inbox:
         "_now",
         "_patient",
         "_position",
-        "_seen",
-        "_sent",
+        "_recent",
         "_taken",
         "_told_of_patience",
-        "_turn",
         "_unwanted",
         "_within",
         "interests",
@@ -79,14 +75,7 @@ class Inbox:
         self._within: Final = host.sensor.within if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
         self._held: tuple[_Check, ...] = ()
-        # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
-        self._seen: dict[str, Instant] = {}
-        """By event, the turn before which it came."""
-
-        self._sent: dict[str, Instant] = {}
-        """The same of what was published here: a copy that comes back is no news, but may be delivered."""
-
-        self._turn: Instant = 0
+        self._recent: Final = Recent()
         self._delivered = self._duplicates = self._unwanted = 0
         self._notifications: Final = host.observers.emitter("notifications")
         self.notification_rows: Final = host.observers.rows_emitter("notifications", NOTIFICATION_COLUMNS)
@@ -127,17 +116,6 @@ class Inbox:
         self._told_of_patience.append(tell)
         tell(self._patient)
 
-    def has(self, event: str) -> bool:
-        """Whether a copy of that event came before, or it was published here."""
-        return event in self._seen or event in self._sent
-
-    def sent(self, event: str) -> None:
-        """This host publishes that event, in a way that may bring copies of it back."""
-        now = self._now()
-        if now >= self._turn:
-            self._forget(now)
-        self._sent[event] = self._turn
-
     def wants(self, event: Event) -> bool:
         """Whether one of this host's interests matches the event now, whoever published it; nobody is notified."""
         position = self._position()
@@ -160,12 +138,7 @@ class Inbox:
     def judged(self, event: Event, path: str, hops: int) -> NotificationRow:
         """What comes of such a copy: it is remembered, whoever wants it is notified, and this is its row for the records."""
         now, name, outcome = self._now(), event.id, UNWANTED
-        if now >= self._turn:
-            self._forget(now)
-        seen = self._seen
-        before = len(seen)
-        seen.setdefault(name, self._turn)
-        if len(seen) == before:
+        if not self._recent.add(name, now):
             outcome = DUPLICATE
             self._duplicates += 1
         else:
@@ -193,13 +166,6 @@ class Inbox:
                 self._unwanted += 1
         delay = now - event.published
         return now, name, self._name, path, outcome, delay if delay > 0 else 0, hops
-
-    def _forget(self, now: Instant) -> None:
-        """It is another turn: what came before the last one is forgotten; after a long silence, all is."""
-        last, self._turn = self._turn, now + REMEMBERED
-        kept = now < last + REMEMBERED
-        self._seen = {event: turn for event, turn in self._seen.items() if turn == last} if kept else {}
-        self._sent = {event: turn for event, turn in self._sent.items() if turn == last} if kept else {}
 
     def statistics(self) -> InboxStatistics:
         return InboxStatistics(self._delivered, self._duplicates, self._unwanted)

@@ -10,6 +10,9 @@ from nearcast.dissemination.adhoc.carrier import LOCAL, AdHoc, AdHocSettings
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Memory
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
+from nearcast.dissemination.gateways.broker import ByGateways
+from nearcast.dissemination.gateways.client import GatewayClient
+from nearcast.dissemination.gateways.spreading import GatewaySpreading, gateway_settings
 from nearcast.dissemination.hybrid import MODES, Events, HybridEvents
 from nearcast.dissemination.publisher import EventService
 from nearcast.filtering.attraction import Zone, Zones
@@ -22,6 +25,7 @@ from nearcast.planning.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_
 from nearcast.planning.adhoc_timetable import AdHocEntry, AdHocTimetable
 from nearcast.planning.at_points import TransitionsAtPoints
 from nearcast.planning.expectations import Circumstances
+from nearcast.planning.gateway_timetable import GatewayTimetable
 from nearcast.planning.learning import LearnerSettings
 from nearcast.planning.ruled import RuledSchemes
 from nearcast.planning.timetable import Timetable, TimetableEntry
@@ -158,10 +162,15 @@ class Assembly:
                 carriers.append((CloudClient(BROKER, self.territory, self._client_settings(name)), mode.cloud))
             if self.radio is not None:
                 carriers.append((AdHoc(self._adhoc_settings()), mode.ad_hoc))
+            if mode.gateways:
+                spreading = self._gateway_spreading()
+                carriers.append((GatewayClient(BROKER, spreading), Events.NONE))
             service: EventService = HybridEvents(carriers)
             if self._log is not None:
                 service = LoggedService(service, self.simulation.start, self._log)
-            parts = [carrier for carrier, _ in carriers]
+            parts: list[Component] = [carrier for carrier, _ in carriers]
+            if mode.gateways:
+                parts.insert(-1, spreading)
             return [*machinery, service, *parts, *self._workloads.applications(name)]
 
         return build
@@ -173,6 +182,14 @@ class Assembly:
             geofence=how.geofence,
             self_healing=how.self_healing,
             foreign=how.foreign,
+        )
+
+    def _gateway_spreading(self) -> GatewaySpreading:
+        how = self._scenario.adhoc
+        return GatewaySpreading(
+            gateway_settings(
+                self._scenario.gateways.mechanism.spec(), self_healing=how.self_healing, foreign=how.foreign
+            )
         )
 
     def _initiate(self, change: AdHocTransition) -> None:
@@ -210,10 +227,13 @@ class Assembly:
             wait_at_most=how.wait_at_most,
             forget_after=scenario.delivery.forget_after,
         )
+        gateways = None
+        if MODES[scenario.delivery.mechanism].gateways:
+            gateways = ByGateways(scenario.gateways.settings(scenario.radio.range))
         components: list[Component] = [
             HostEngine(),
             TransitionCoordinator(acknowledged=how.acknowledged),
-            CloudBroker(self.territory, settings, self._memory),
+            CloudBroker(self.territory, settings, self._memory, handing_over=gateways),
         ]
         if scenario.transition:
             entries = [TimetableEntry(each.at, each.scheme.spec(), each.share) for each in scenario.transition]
@@ -221,6 +241,9 @@ class Assembly:
         if scenario.adhoc.transition:
             changes = [AdHocEntry(it.at, it.mechanism.spec(), it.initiators) for it in scenario.adhoc.transition]
             components.append(AdHocTimetable(changes, self.simulation.start))
+        if gateways is not None and scenario.gateways.transition:
+            passing = [each.planned() for each in scenario.gateways.transition]
+            components.append(GatewayTimetable(passing, self.simulation.start, gateways))
         if scenario.rule:
             rules = [each.rule() for each in scenario.rule]
             components.append(RuledSchemes(rules, when_none_holds(scenario.rule, scenario.scheme)))
@@ -228,6 +251,8 @@ class Assembly:
             components.append(self._planner(scenario.planning))
         if how.at_points:
             inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=how.extension)
+            if gateways is not None:
+                inside = inside.changed("enable_updates", True)  # they are chosen by where they are (BYPASS.KOM 5.3.2)
             components.append(TransitionsAtPoints(self.territory.zones, inside, settings.scheme))
         return components
 

@@ -20,7 +20,7 @@ _HEADING: Final = "| key | what may stand there | default | meaning |\n|---|---|
 
 def section() -> str:
     """All keys, as Markdown."""
-    shown: dict[int, str] = {}
+    shown: dict[int, tuple[str, str]] = {}
     parts = [_section((part.name,), kind_of(part), part.metadata["explanation"], shown) for part in fields(Scenario)]
     return "\n".join(line for part in parts for line in part)
 
@@ -30,17 +30,21 @@ def up_to_date(text: str) -> str:
     return with_section(text, BEGIN, section())
 
 
-def _section(path: tuple[str, ...], kind: Kind[Any], explanation: str, shown: dict[int, str]) -> Iterator[str]:
-    """``shown`` are the varieties that stand there already, by identity; whoever takes them up again refers to them."""
+def _section(
+    path: tuple[str, ...], kind: Kind[Any], explanation: str, shown: dict[int, tuple[str, str]]
+) -> Iterator[str]:
+    """``shown`` are the varieties that stand there already, by identity, with their headings and defaults; whoever takes them up again
+    refers to them.
+    """
     heading = ".".join(path)
     if isinstance(kind, Tables):
         heading, kind = f"[{heading}]", kind.kind
     yield f"### `[{heading}]`: {explanation}\n"
-    if id(kind) in shown:
-        yield f"As `[{shown[id(kind)]}]`.\n"
-        return
     if isinstance(kind, Varieties):
-        shown[id(kind)] = heading
+        known, usual = shown.setdefault(id(kind.sections), (heading, kind.usual))
+        if known != heading:
+            yield f"As `[{known}]`" + (".\n" if kind.usual == usual else f'; the default is `"{kind.usual}"`.\n')
+            return
     varieties = kind.sections if isinstance(kind, Varieties) else {"": _of(kind)}
     if isinstance(kind, Varieties):
         yield f"| `{kind.key}` | |\n|---|---|"

@@ -12,6 +12,7 @@ from typing import Final
 
 from nearcast.dissemination.hybrid import MODES
 from nearcast.scenario.adhoc_section import AdHocSection
+from nearcast.scenario.gateways_section import AT_POINTS, GatewaysSection
 from nearcast.scenario.kinds import entry
 from nearcast.scenario.loads import WORKLOADS, Publications, Workload
 from nearcast.scenario.movements import MOBILITY, Mobility
@@ -46,6 +47,9 @@ class Scenario(Section):
     radio: Radio = entry(Table(Radio), {}, "the radio between those who are near each other")
     delivery: Delivery = entry(Table(Delivery), {}, "how events get to those whom they concern")
     adhoc: AdHocSection = entry(Table(AdHocSection), {}, "how events spread from host to host, where they do")
+    gateways: GatewaysSection = entry(
+        Table(GatewaysSection), {}, "who passes events of the broker on to those near, where somebody does"
+    )
     scheme: Scheme = entry(SCHEMES, {}, "the filter scheme with which the run starts")
     transition: tuple[TransitionEntry, ...] = entry(
         Tables(Table(TransitionEntry)), [], "when clients and broker change to another one"
@@ -72,6 +76,7 @@ class Scenario(Section):
         yield from self._times()
         yield from self._plans()
         yield from self._spreading()
+        yield from self._gateways()
         if self.population.most() > self.clients.number:
             yield Contradiction(
                 ("population.points", "clients.number"),
@@ -166,7 +171,7 @@ class Scenario(Section):
             if mechanism in ("cloud", "broadcast", "both"):
                 yield Contradiction(
                     (key, "delivery.mechanism"),
-                    f"'{mechanism}' has no ad hoc mechanism to change; choose 'adhoc', 'offload' or 'augment'",
+                    f"'{mechanism}' has no ad hoc mechanism to change; choose 'adhoc', 'offload', 'augment' or 'gateway'",
                 )
             elif change.initiators is None and "cellular" not in NETWORKS[mechanism]:
                 yield Contradiction(
@@ -179,6 +184,20 @@ class Scenario(Section):
                     f"asks for {change.initiators} clients, but there are {self.clients.number}",
                 )
 
+    def _gateways(self) -> Iterator[Contradiction]:
+        mechanism = self.delivery.mechanism
+        if MODES[mechanism].gateways:
+            schemes = {self.scheme.word, *(entry.scheme.word for entry in self.transition)}
+            if self.gateways.at_points and not (self.transitions.at_points or schemes & AT_POINTS):
+                yield Contradiction(
+                    ("gateways.at_points", "transitions.at_points"),
+                    "nobody is ever in the scheme ATTRACT; set transitions.at_points = true",
+                )
+        elif self.gateways.transition:
+            yield Contradiction(
+                ("gateways.transition", "delivery.mechanism"), f"'{mechanism}' has no gateways; choose 'gateway'"
+            )
+
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration
         starts = [
@@ -190,6 +209,8 @@ class Scenario(Section):
         starts += [(f"transition.{number}.at", entry.at) for number, entry in enumerate(self.transition, 1)]
         spreading = enumerate(self.adhoc.transition, 1)
         starts += [(f"adhoc.transition.{number}.at", entry.at) for number, entry in spreading]
+        passing = enumerate(self.gateways.transition, 1)
+        starts += [(f"gateways.transition.{number}.at", entry.at) for number, entry in passing]
         if isinstance(self.population, Everybody):
             starts += [("population.join_within", self.population.join_within + self.population.after)]
         for key, time in starts:

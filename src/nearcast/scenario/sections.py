@@ -237,10 +237,10 @@ class Delivery(Section):
     """How events get to those whom they concern."""
 
     mechanism: str = entry(
-        OneOf(("cloud", "adhoc", "offload", "augment", "broadcast", "both")),
+        OneOf(("cloud", "adhoc", "offload", "augment", "gateway", "broadcast", "both")),
         "cloud",
         "by way of a broker; from host to host; the latter for what happened where its publisher was, the former for the rest"
-        " (offload) or for all (augment); to those in radio range; or both ways",
+        " (offload) or for all (augment), which may also reach some by way of others (gateway); to those in radio range; or both ways",
     )
     forget_after: float = entry(_SPAN, "60 s", "the broker takes a client for gone that was silent for so long")
     piggyback: float = entry(

@@ -209,8 +209,8 @@ def test_two_instances_work_side_by_side_on_two_ports() -> None:
 
     village = Two(nowhere(3), of("FLOODING"), edges=chain(3))
     gateway = next(it for it in village.host(0).components if isinstance(it, AdHoc) and it.settings.name == "gw")
-    gateway.disseminate(village.event(0, "from the cloud"))
-    village.adhoc(0).disseminate(village.event(0, "local"), local=True)
+    gateway.disseminate(message_of(village.event(0, "from the cloud")))
+    village.adhoc(0).disseminate(message_of(village.event(0, "local"), local=True))
     village.after(1.0)
     assert village.reached("from the cloud") == {1}
     assert village.reached("local") == {1, 2}

@@ -20,6 +20,7 @@ from tests.dissemination.adhoc.village import (
 
 from nearcast.dissemination.adhoc import registry
 from nearcast.dissemination.adhoc.gossip import Gossip
+from nearcast.dissemination.wire import message_of
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.runtime.simulation.radio.profile import wifi_b
 from nearcast.transition.registry import Entry
@@ -123,7 +124,7 @@ def test_one_hop_is_one_hop(mechanism: MechanismSpec) -> None:
 
 def test_unicast_reaches_whom_it_is_for_if_they_are_near() -> None:
     village = Village(nowhere(4), of("UNICAST"), edges=star(2))
-    village.adhoc(0).disseminate(village.event(0, "e"), ["h2", "h3"])
+    village.adhoc(0).disseminate(message_of(village.event(0, "e")), ["h2", "h3"])
     village.after(1.0)
     assert village.reached("e") == {2}
     assert [(frame.sender, frame.receiver) for frame in village.frames] == [(0, "h2"), (0, "h3")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.dissemination.cloud_town import BROKER, CLIENT, PLANE, QUICK, TERRITORY, Application
 
+from nearcast.dissemination.adhoc.carrier import AdHoc, AdHocSettings
+from nearcast.dissemination.adhoc.messages import AdHocEvents, Hello
 from nearcast.dissemination.carrier import CarriedEvents
 from nearcast.dissemination.cloud_broker import CloudBroker
 from nearcast.dissemination.cloud_client import CloudClient
@@ -17,6 +19,8 @@ from nearcast.dissemination.gateways.broker import ByGateways
 from nearcast.dissemination.gateways.client import GatewayClient
 from nearcast.dissemination.gateways.registry import PROXY
 from nearcast.dissemination.gateways.settings import GatewaySettings, GatewayStatistics
+from nearcast.dissemination.gateways.spreading import GatewaySpreading, gateway_settings
+from nearcast.dissemination.hybrid import MODES, Events, HybridEvents
 from nearcast.dissemination.wire import EventMessage
 from nearcast.model.area import Circle
 from nearcast.model.subscription import Subscription
@@ -41,6 +45,7 @@ EVERYWHERE = Subscription("news", area=Circle(5_000.0), no_local=True)
 """Around the own position, so that it is reported; and for all that happens in the town."""
 
 WIFI_PORT = 9
+D = TypeVar("D", bound="DeafAtTimes")
 
 
 class OneHop(Component):
@@ -66,6 +71,21 @@ class OneHop(Component):
 
     def _receive(self, _sender: Address, message: EventMessage) -> None:
         self.arrived(message, 1)
+
+
+class DeafAtTimes(AdHoc):
+    """Some of what the radio has brought is lost all the same."""
+
+    loss = 0.0
+    luck = Random(1)
+
+    def _receive(self, sender: Address, message: AdHocEvents | Hello) -> None:
+        if self.luck.random() >= self.loss:
+            super()._receive(sender, message)
+
+
+class DeafSpreading(GatewaySpreading, DeafAtTimes):
+    pass
 
 
 class Battery(Component):
@@ -95,12 +115,21 @@ class Options:
     profile: CellularProfile = CellularProfile(uplink=QUICK, downlink=QUICK)  # noqa: RUF009 - frozen
     acknowledgements_lost: float = 0.0
     silent: frozenset[str] = frozenset()
-    """Hosts that spread nothing."""
+    """Hosts that spread nothing; with a mechanism, hosts that hear nothing."""
 
     without: frozenset[str] = frozenset()
     """Hosts that know nothing of gateways."""
 
     batteries: tuple[float, ...] = ()
+    mechanism: MechanismSpec | None = None
+    """By which gateways reach those near them; none: a plain one-hop broadcast."""
+
+    local: MechanismSpec | None = None
+    """By which hosts spread what they publish, beside the cloud; none: they do not."""
+
+    unheard: float = 0.0
+    """Share of frames that are lost where they should be heard, with a mechanism."""
+
     seed: int = 1
 
 
@@ -193,6 +222,20 @@ class GatewayTown:
             machinery.append(Battery(self.options.batteries[node]))
         if name in self.options.without:
             return [*machinery, CarriedEvents([cloud]), cloud, application]
-        spreading = OneHop(silent=name in self.options.silent)
+        spreading = self._spreading(name)
         gateway = GatewayClient("broker", spreading, again=5.0)
-        return [*machinery, CarriedEvents([cloud, gateway]), cloud, spreading, gateway, application]
+        if self.options.local is None:
+            return [*machinery, CarriedEvents([cloud, gateway]), cloud, spreading, gateway, application]
+        by_radio, mode = self._deaf(DeafAtTimes(AdHocSettings(self.options.local)), name), MODES["gateway"]
+        service = HybridEvents([(cloud, mode.cloud), (by_radio, mode.ad_hoc), (gateway, Events.NONE)])
+        return [*machinery, service, cloud, by_radio, spreading, gateway, application]
+
+    def _spreading(self, name: str) -> OneHop | DeafSpreading:
+        if self.options.mechanism is None:
+            return OneHop(silent=name in self.options.silent)
+        return self._deaf(DeafSpreading(gateway_settings(self.options.mechanism)), name)
+
+    def _deaf(self, carrier: D, name: str) -> D:
+        carrier.loss = 1.0 if name in self.options.silent else self.options.unheard
+        carrier.luck = Random(f"{self.options.seed} {name} {carrier.settings.name}")
+        return carrier

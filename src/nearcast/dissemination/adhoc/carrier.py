@@ -7,7 +7,7 @@ runs, by which plan, and whoever hears of a newer plan follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from sys import intern
@@ -17,11 +17,13 @@ from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, M
 from nearcast.dissemination.adhoc.registry import spreading
 from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
 from nearcast.dissemination.carrier import Carrier
-from nearcast.dissemination.inbox import DELIVERED
-from nearcast.dissemination.wire import event_in, message_of
+from nearcast.dissemination.inbox import DELIVERED, DUPLICATE
+from nearcast.dissemination.recent import Recent
+from nearcast.dissemination.wire import EventMessage, event_in, message_of
 from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
+from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address, Endpoint, Repeated, Sending
 from nearcast.transition.agent import TransitionAgent
@@ -99,6 +101,9 @@ class AdHoc(Carrier):
         self._interface: Final = interface
         self._path: Final = path or interface
         self._tally: Final = Tally()
+        self._known: Final = Recent()
+        """What was heard, or sent, this way.  The inbox knows also what came by others: to those around that is news all the same."""
+
         self._streams: Final[dict[str, Random]] = {}
         self._published = self._copies = self._fenced = self._foreign = self._ignored = self._malformed = 0
         self._mark: Mark
@@ -107,6 +112,7 @@ class AdHoc(Carrier):
         self._changes = -1
         self._runs = False
         self._host: Host
+        self._now: Callable[[], Instant]
         self._endpoint: Endpoint
         self._repeated: Repeated
         self._goal: Goal
@@ -114,7 +120,7 @@ class AdHoc(Carrier):
         self._proxy: Proxy[Spreading]
 
     def start(self, host: Host) -> None:
-        self._host = host
+        self._host, self._now = host, host.clock.now
         engine = host.component(HostEngine).engine
         guarded = engine.silence.guarded
         self._endpoint = host.link(self._interface).open(self.settings.port, self._receive, AdHocEvents, Hello)
@@ -166,16 +172,15 @@ class AdHoc(Carrier):
     # From here to others
 
     def carry(self, event: Event, *, local: bool) -> None:
-        self.disseminate(event, local=local)
+        self.disseminate(message_of(event, local=local))
 
-    def disseminate(self, event: Event, targets: Sequence[Address] = (), *, local: bool = False) -> None:
+    def disseminate(self, message: EventMessage, targets: Sequence[Address] = ()) -> None:
         """Send an event to those nearby: one that happened here, or one for which this host is the gateway (4.3.4)."""
-        carried = Carried(message_of(event, local=local), 1)
         self._current()
         if self._runs:
-            self.inbox.sent(event.id)
+            self._known.add(message.id, self._now())
             self._published += 1
-            self._proxy.active.publish(carried, targets)
+            self._proxy.active.publish(Carried(message, 1), targets)
 
     def _broadcast(self, carried: tuple[Carried, ...], place: Point | None = None) -> Sending:
         self._count(carried)
@@ -237,7 +242,7 @@ class AdHoc(Carrier):
 
     def _take(self, carried: Carried, place: Point | None) -> None:
         message = carried.event
-        if self.inbox.has(message.id):
+        if message.id in self._known:
             # Not a row of the records for each: the books of the link count them.
             self._copies += 1
             self._proxy.active.copied(message.id, place)
@@ -247,11 +252,18 @@ class AdHoc(Carrier):
         except InvalidInput:  # somebody else's bytes
             self._malformed += 1
             return
-        outcome = self.inbox.receive(event, self._path, carried.hops)
-        if self._fence and message.local and outcome != DELIVERED:
-            self._fenced += 1
-        else:
+        self._known.add(message.id, self._now())
+        if self._hand_over(message, event, carried.hops):
             self._proxy.active.heard(carried, place)
+        else:
+            self._fenced += 1
+
+    def _hand_over(self, message: EventMessage, event: Event, hops: int) -> bool:
+        """Give what was heard for the first time to whom it is for; whether this host may send it on (geofencing)."""
+        outcome = self.inbox.receive(event, self._path, hops)
+        if outcome == DELIVERED or not (self._fence and message.local):
+            return True
+        return outcome == DUPLICATE and self.inbox.wants(event)
 
     def _understood(self, mark: Mark) -> bool:
         """A message of a host that runs something else, or by another plan: follow it if its plan is newer."""

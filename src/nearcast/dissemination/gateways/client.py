@@ -22,7 +22,7 @@ from nearcast.dissemination.gateways.messages import (
     Registration,
     Relay,
 )
-from nearcast.dissemination.inbox import UNWANTED, Interest
+from nearcast.dissemination.inbox import DELIVERED, DUPLICATE, Interest
 from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.model.event import Event
 from nearcast.runtime.host import Host
@@ -36,7 +36,7 @@ class LocalSpreading(Protocol):
     """How a gateway reaches those nearby: a dissemination mechanism of its own, apart from that for local events (BYPASS.KOM 4.4)."""
 
     arrived: Callable[[EventMessage, int], None]
-    """To be told of every copy that comes this way, and over how many local hops; set by the gateway's part."""
+    """To be told of what comes this way, of each event once at least, and over how many local hops; set by the gateway's part."""
 
     def spread(self, message: EventMessage, targets: tuple[Address, ...] | None) -> None:
         """Bring it to these local addresses; none: to whoever hears it."""
@@ -48,7 +48,7 @@ class GatewayClientStatistics:
     """Events that this client was a gateway for."""
 
     overheard: int
-    """Copies that came from gateways."""
+    """What came from gateways."""
 
     acknowledged: int
     """Events."""
@@ -132,13 +132,14 @@ class GatewayClient(Carrier):
 
     def _arrived(self, message: EventMessage, hops: int) -> None:
         self._overheard += 1
-        outcome = self.inbox.receive(event_in(message), PATH, HOPS + hops)
+        event = event_in(message)
+        outcome = self.inbox.receive(event, PATH, HOPS + hops)
         if self._window is None or message.id in self._recent or message.id in self._earlier:
             return
         self._remember(message.id)
-        # Many hear what is not for them, and nobody waits for their answer.  Of those it is for, few do not want it any more: to tell them
-        # in vain costs less than if everybody answered.
-        if outcome != UNWANTED:
+        # Many hear what is not for them, also after it came another way, and nobody waits for their answer.  Of those it is for, few do
+        # not want it any more: to tell them in vain costs less than if everybody answered.
+        if outcome == DELIVERED or (outcome == DUPLICATE and self.inbox.wants(event)):
             self._due[message.id] = None
             if len(self._due) == AT_MOST:
                 self._acknowledge()

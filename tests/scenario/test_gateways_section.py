@@ -1,0 +1,178 @@
+"""``[gateways]`` in scenario files, and what it makes of a run."""
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from nearcast.dissemination.gateways.client import GatewayClient
+from nearcast.dissemination.gateways.count import Density, Share
+from nearcast.dissemination.gateways.registry import PROXY
+from nearcast.dissemination.gateways.spreading import GatewaySpreading
+from nearcast.errors import InvalidScenario
+from nearcast.records.writer import RecordWriter
+from nearcast.runtime.observers import Observers
+from nearcast.scenario.reading import parse
+from nearcast.scenario.simulation import RecordedRun
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.proxy import Proxy
+from nearcast.transition.specification import MechanismSpec
+
+of = MechanismSpec.of
+GATEWAY = "delivery.mechanism = 'gateway'\n"
+SMALL = """
+[run]
+duration = "12 s"
+[clients]
+number = 12
+[world]
+kind = "plain"
+width = "120 m"
+height = "120 m"
+[mobility]
+model = "standing"
+"""
+
+
+def test_the_defaults_are_those_of_the_documents_but_for_acknowledgements() -> None:
+    settings = parse(GATEWAY).gateways.settings(88.0)
+    assert settings.selection == of("SKC-LEACH")
+    assert settings.count == Share(0.4)
+    assert (settings.acknowledged, settings.window, settings.deadline) == (True, 0.25, 1.0)
+    assert settings.schemes is None
+    assert settings.reach is None
+    assert not settings.addressed
+    assert parse(GATEWAY).gateways.mechanism.spec() == of("BROADCAST")
+
+
+def test_everything_can_be_said() -> None:
+    game = parse(
+        GATEWAY + "radio.range = '80 m'\ntransitions.at_points = true\n"
+        "[gateways]\ncoverage = 0.9\nreach = '70 m'\nacknowledged = false\nwindow = '100 ms'\ndeadline = '2 s'\nat_points = true\n"
+        "[gateways.selection]\nkind = 'CS-WCA'\ncluster_radius = '30 m'\n[gateways.mechanism]\nkind = 'UNICAST'\n"
+        "[[gateways.transition]]\nat = '2 min'\nselection.kind = 'DKC-LEACH'\nmechanism.kind = 'GOSSIP'\n"
+    )
+    settings = game.gateways.settings(game.radio.range)
+    assert settings.selection == of("CS-WCA", cluster_radius=30.0)
+    assert settings.count == Density(0.9, 80.0)
+    assert (settings.reach, settings.window, settings.deadline) == (70.0, 0.1, 2.0)
+    assert settings.schemes == frozenset({"ATTRACT"})
+    assert settings.addressed
+    assert not settings.acknowledged
+    entry = game.gateways.transition[0].planned()
+    assert (entry.seconds, entry.selection, entry.mechanism) == (120.0, of("DKC-LEACH"), of("GOSSIP"))
+    assert parse(game.to_toml()) == game
+    assert pickle.loads(pickle.dumps(game)) == game  # noqa: S301 - our own
+
+
+MISTAKES = {
+    "[gateways.selection]\nkind = 'LEACH'": "gateways.selection.kind: 'LEACH' is not possible; choose 'DKC-LEACH', 'SKC-LEACH'",
+    "[gateways]\nshare = 0": "gateways.share: 0 is too small; more than 0 is needed",
+    "[gateways]\ndeadline = '200 ms'": "gateways.deadline: .* set a later deadline",
+    "[gateways.mechanism]\nkind = 'BROADCAST'\np = 0.4": "gateways.mechanism.p: 'BROADCAST' has no such key; 'GOSSIP' has",
+    GATEWAY + "gateways.at_points = true": "gateways.at_points: nobody is ever in the scheme ATTRACT",
+    GATEWAY + "[[gateways.transition]]\nat = '5 s'": r"gateways.transition\[1\].at: nothing changes; give a selection",
+    "[[gateways.transition]]\nselection.kind = 'CS-WCA'": "gateways.transition: 'cloud' has no gateways; choose 'gateway'",
+    GATEWAY + "[[gateways.transition]]\nat = '1 h'\nselection.kind = 'CS-WCA'": "1 h is not before the end of the run",
+    GATEWAY + "radio.enabled = false": "'gateway' needs radio, which is switched off",
+}
+
+
+@pytest.mark.parametrize(("text", "complaint"), MISTAKES.items(), ids=range(len(MISTAKES)))
+def test_mistakes_are_named(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidScenario, match=complaint):
+        parse(text)
+
+
+def ran(text: str, seconds: float = 12.0) -> tuple[RecordedRun, dict[str, list[tuple[Any, ...]]]]:
+    rows: dict[str, list[tuple[Any, ...]]] = {"transitions": [], "gateways": [], "notifications": []}
+    observers = Observers()
+    for table, kept in rows.items():
+        observers.analyze(table, lambda *row, keep=kept.append: keep(row))
+    run = RecordedRun(parse(GATEWAY + text + SMALL), 1, observers, RecordWriter(None))
+    run.begin()
+    run.advance(seconds)
+    return run, rows
+
+
+def cellular(run: RecordedRun, kind: str, direction: str = "sent") -> int:
+    assert run.assembly.cellular is not None
+    rows = run.assembly.cellular.traffic()
+    return sum(row.messages for row in rows if (row.direction, row.kind) == (direction, kind))
+
+
+def test_another_algorithm_takes_over_at_the_broker_and_no_client_hears_of_it() -> None:
+    change = "[[gateways.transition]]\nat = '6 s'\nselection.kind = 'CS-WCA'\n"
+    run, rows = ran(change)
+    assert [(row[1], row[3], row[4]) for row in rows["transitions"] if row[2] == PROXY] == [
+        ("broker", None, "SKC-LEACH"),
+        ("broker", "SKC-LEACH", "CS-WCA"),
+    ]
+    start = run.assembly.simulation.start
+    by_algorithm: dict[str, list[float]] = {row[5]: [] for row in rows["gateways"]}
+    for row in rows["gateways"]:
+        by_algorithm[row[5]].append((row[0] - start) / 1e6)
+    assert max(by_algorithm["SKC-LEACH"]) < 6.0 <= min(by_algorithm["CS-WCA"])
+    assert cellular(run, "plan") == 0
+
+
+@pytest.mark.parametrize(("before", "after"), [("BROADCAST", "UNICAST"), ("UNICAST", "GOSSIP")])
+def test_gateways_pass_on_in_another_way_and_nothing_is_missed_meanwhile(before: str, after: str) -> None:
+    how = f"gateways.mechanism.kind = '{before}'\ngateways.acknowledged = false\n"
+    change = f"[[gateways.transition]]\nat = '6 s'\nmechanism.kind = '{after}'\n"
+    run, rows = ran(how + change)
+    hosts = [client.host for client in run.assembly.clients if client.host]
+    assert Counter(host.component(GatewaySpreading).running.name for host in hosts) == {after: 12}
+    assert cellular(run, "plan") == 12
+    start = run.assembly.simulation.start
+    times = [(row[0] - start) / 1e6 for row in rows["notifications"] if row[3] == "gateway"]
+    for second in range(2, 12):
+        assert any(second <= time < second + 1 for time in times), "gateways are at work all the time"
+    assert run.assembly.broker is not None
+
+
+def test_a_broker_that_restarts_goes_on_with_the_algorithm_of_the_timetable() -> None:
+    run, _ = ran("[[gateways.transition]]\nat = '3 s'\nselection.kind = 'CS-WCA'\nmechanism.kind = 'UNICAST'\n", 6.0)
+    broker = run.assembly.broker
+    assert broker is not None
+    broker.fail()
+    run.advance(1.0)
+    broker.join()
+    assert broker.host is not None
+    proxy = broker.host.component(HostEngine).engine.proxy(PROXY)
+    assert isinstance(proxy, Proxy)
+    assert str(proxy.spec) == "CS-WCA"
+
+
+def test_clients_have_both_ways_and_register() -> None:
+    run, rows = ran("")
+    hosts = [client.host for client in run.assembly.clients if client.host]
+    statistics = [host.component(GatewayClient).statistics() for host in hosts]
+    assert sum(each.relayed for each in statistics) == cellular(run, "relay", "received") > 0
+    assert sum(each.acknowledged for each in statistics) > 0
+    assert cellular(run, "gateway registration") == 12
+    delivered = Counter((row[1], row[2]) for row in rows["notifications"] if row[4] == "delivered")
+    assert set(delivered.values()) == {1}
+
+
+POINTS = """
+transitions.at_points = true
+gateways.at_points = true
+[[world.attraction_points]]
+name = "corner"
+x = "-60 m"
+y = "0 m"
+radius = "60 m"
+"""
+
+
+def test_at_points_only_those_in_a_channel_are_gateways_and_say_where_they_are() -> None:
+    run, rows = ran(POINTS)
+    broker = run.assembly._broker_half()
+    inside = {client for client in broker.clients if broker.scheme_of(client).name == "ATTRACT"}
+    assert 0 < len(inside) < 12
+    chosen = {row[2] for row in rows["gateways"]}
+    assert chosen
+    assert chosen <= inside
+    assert dict(broker.scheme_of(min(inside)).parameters)["enable_updates"] is True
