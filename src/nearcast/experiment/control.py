@@ -1,4 +1,4 @@
-"""Messages that clients sent or received, and when: of the cellular network all but events, of the radio events as well."""
+"""Messages that clients sent or received, and when: all of them, or all but events where there is nothing but the cellular network."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ AD_HOC: Final = "ad hoc "
 
 @dataclass(frozen=True, eq=False)
 class ControlTraffic:
-    """All messages of a recording but events by way of the broker, and how large such a message is on the average."""
+    """Messages of a recording, and how large an event by way of the broker is on the average."""
 
     flows: Flows
     traffic: Any
+    complete: bool
+    """Whether events by way of the broker are among the messages.  They are by far the most, so that they are counted from other tables
+    if they can be: if they come no other way."""
 
     @classmethod
     def of(cls, folder: Path) -> ControlTraffic:
         import pyarrow.dataset as ds
 
         clients = names_in(column(dataset(folder, "clients").to_table(columns=["client"]), "client"))
-        messages = dataset(folder, "messages").to_table(filter=ds.field("kind") != EVENT)
-        return cls(flows(messages, tuple(clients.to_pylist())), read(folder, "traffic"))
+        traffic = read(folder, "traffic")
+        complete = names_in(column(traffic, "interface")).to_pylist() != [CELLULAR]
+        messages = dataset(folder, "messages").to_table(filter=None if complete else ds.field("kind") != EVENT)
+        return cls(flows(messages, tuple(clients.to_pylist())), traffic, complete)
 
     def windows(self, windows: Windows) -> dict[str, tuple[Floats, Floats]]:
         """Messages and bytes in each window, by direction and class; what went by radio has names of its own (``AD_HOC``)."""
@@ -43,7 +48,7 @@ class ControlTraffic:
             here = np.flatnonzero((index >= 0) & (self.flows.interface == interface))
             for upload, direction in enumerate((DOWNLOAD, UPLOAD)):
                 for number, name in enumerate(self.flows.classes):
-                    if carrier == CELLULAR and name == EVENT:
+                    if carrier == CELLULAR and name == EVENT and not self.complete:
                         continue
                     kept = here[(self.flows.upload[here] == upload) & (self.flows.kind_class[here] == number)]
                     if carrier != CELLULAR and not len(kept):

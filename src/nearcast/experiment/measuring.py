@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from nearcast.dissemination.hybrid import MODES
 from nearcast.errors import InvalidRecord
 from nearcast.experiment.control import ControlTraffic
+from nearcast.experiment.gatewaying import gateway_numbers
 from nearcast.experiment.measures import Bands, Delivery, Followed, Mark, Measures, Phase, Rate, Series
 from nearcast.experiment.places import places_of, recall_map, transition_map
 from nearcast.experiment.runs import WINDOW, Run
@@ -68,6 +70,7 @@ def measure(run: Run, folder: Path) -> Measures:
         transition_map=transition_map(recording.transitions, recording.positions, run.proxy) if run.maps else None,
         timelines=timelines(recording.transitions, recording.clients, recording.start, run.proxy),
         folder=str(folder),
+        numbers=gateway_numbers(folder, run.settling) if MODES[run.scenario.delivery.mechanism].gateways else {},
     )
 
 
@@ -254,9 +257,11 @@ class _Recording:
         """Messages and bytes in each window, by direction and class.
 
         Events by way of the broker are counted from publications and notifications, times the mean size of such a message: they
-        are nearly all of ``messages``, which is by far the largest table.
+        are nearly all of ``messages``, which is by far the largest table.  Unless they come other ways, too.
         """
         found = self.control.windows(windows)
+        if self.control.complete:
+            return found
         published, reached = (
             np.bincount(kept, minlength=windows.count).astype(np.float64)
             for kept in (self._event_windows(windows, name) for name in ("events", "notifications"))
