@@ -44,6 +44,7 @@ KIND_CLASSES: Final[Mapping[str, str]] = {
     "ad hoc event": "event",
     "got": "acknowledgement",
     "subscription": "subscription",
+    "subscription 2": "subscription",
     "unsubscription": "subscription",
     "subscribe again": "subscription",
     "all subscriptions": "subscription",

@@ -180,7 +180,10 @@ class Assembly:
             mode = MODES[self._scenario.delivery.mechanism]
             if self.cellular is not None:
                 machinery.append(TransitionAgent(acknowledge=self._scenario.transitions.acknowledged))
-                carriers.append((CloudClient(BROKER, self.territory, self._client_settings(name)), mode.cloud))
+                # Of gateways the registration tells both addresses.
+                local = "wifi" if self.radio is not None and not mode.gateways else None
+                cloud = CloudClient(BROKER, self.territory, self._client_settings(name), local_interface=local)
+                carriers.append((cloud, mode.cloud))
             if self.radio is not None:
                 carriers.append((AdHoc(self._adhoc_settings()), mode.ad_hoc))
             if mode.gateways:
