@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from nearcast.dissemination.carrier import Carrier
+from nearcast.dissemination.cloud_messages import Subscribe, SubscribeReachable, SubscriptionMessage
 from nearcast.dissemination.hybrid import MODES, HybridEvents
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.records.writer import RecordWriter
 from nearcast.runtime.host import Host
 from nearcast.runtime.links import SENT
+from nearcast.runtime.messages import encoded
 from nearcast.runtime.observers import Observers
 from nearcast.scenario.reading import parse
 from nearcast.scenario.simulation import RecordedRun
@@ -117,6 +119,17 @@ def test_by_way_of_gateways_the_same_events_come_over_fewer_cellular_messages() 
     assert 0 < found["sent"]["cellular", "relay"] < told < 0.6 * augmented["sent"]["cellular", "event"]
     elsewhere = ran("gateway", "RND")
     assert {path for path, _ in elsewhere["paths"]} == {"cloud", "gateway"}, "only local events go by the other way"
+
+
+def test_in_hybrid_modes_the_cloud_is_told_of_two_addresses() -> None:
+    told = {mode: ran(mode)["sent"] for mode in ("cloud", "offload", "augment", "gateway")}
+    for mode, address in (("cloud", 0), ("offload", 15), ("augment", 15), ("gateway", 0)):
+        assert told[mode].get(("cellular", "subscription 2"), 0) == address
+        assert told[mode].get(("cellular", "subscription"), 0) == 15 - address
+    assert told["gateway"]["cellular", "gateway registration"] == 15
+    content = SubscriptionMessage("s", "AR", 125.0, None, True)
+    plain, reachable = encoded(Subscribe(content)), encoded(SubscribeReachable(content, local="client-12"))
+    assert len(reachable) - len(plain) == len("client-12") + 1 + len(" 2")
 
 
 def test_a_broadcast_is_what_it_was() -> None:

@@ -21,6 +21,7 @@ from nearcast.dissemination.cloud_messages import (
     Goodbye,
     Subscribe,
     SubscribeAgain,
+    SubscribeReachable,
     Unsubscribe,
     message_of,
 )
@@ -45,12 +46,20 @@ class CloudClient(Carrier):
     """After ``HostEngine`` and ``TransitionAgent`` among the components of its host."""
 
     def __init__(
-        self, broker: Address, territory: Territory, settings: ClientSettings, interface: str = "cellular"
+        self,
+        broker: Address,
+        territory: Territory,
+        settings: ClientSettings,
+        interface: str = "cellular",
+        local_interface: str | None = None,
     ) -> None:
+        """``local_interface``: the broker is told of the address there, too."""
         self._broker: Final = broker
         self._territory: Final = territory
         self._settings: Final = settings
         self._interface: Final = interface
+        self._local_interface: Final = local_interface
+        self._local: Address | None = None
         self._requests: dict[str, LocationRequest | None] = {}
         self._endpoint: Endpoint
         self._follower: LocationFollower
@@ -58,6 +67,8 @@ class CloudClient(Carrier):
 
     def start(self, host: Host) -> None:
         self._endpoint = host.link(self._interface).open(PORT, self._receive, EventMessage, *TO_CLIENT)
+        if self._local_interface is not None:
+            self._local = host.link(self._local_interface).address
         self.inbox.when_patience_changes(self._hear_later)
         again = self._tell_all if self._settings.resubscribes else None
         self.schemes = SchemeClient(host, self._territory, self._settings, self._send, again)
@@ -86,7 +97,8 @@ class CloudClient(Carrier):
         self.schemes.interested(subscription)
         self._follow()
         # Before the first fix there is nothing to send along; the scheme will speak as soon as there is.
-        self._say(Subscribe(wanted, self.schemes.context(), self.schemes.pinned))
+        said = wanted, self.schemes.context(), self.schemes.pinned
+        self._say(Subscribe(*said) if self._local is None else SubscribeReachable(*said, local=self._local))
 
     def uninterested(self, subscription_id: str) -> None:
         del self._requests[subscription_id]

@@ -11,6 +11,7 @@ from nearcast.model.predicate_text import to_text
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant, TimeFrame
 from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address
 from nearcast.transition.plan import PlanId
 from nearcast.transition.specification import MechanismSpec
 
@@ -39,6 +40,16 @@ class Subscribe(ClientMessage, frozen=True, tag="subscription"):
 
     pinned: MechanismSpec | None = None
     """The client insists on this scheme, whatever others run: it wants to be known no better (LCN 2016, VI)."""
+
+
+class SubscribeReachable(Subscribe, frozen=True, kw_only=True, tag="subscription 2"):
+    """In hybrid modes clients tell the cloud of two addresses, also where it makes no use of the second one (BYPASS.KOM 6.3.2, footnote 5).
+
+    Where there are gateways, their registration says it (``gateways.messages``).
+    """
+
+    local: Address
+    """On the local link."""
 
 
 class Unsubscribe(ClientMessage, frozen=True, tag="unsubscription"):
@@ -71,6 +82,7 @@ class AllSubscriptions(ClientMessage, frozen=True, tag="all subscriptions"):
 
 FROM_CLIENT: Final = (
     Subscribe,
+    SubscribeReachable,
     Unsubscribe,
     AllSubscriptions,
     ContextUpdate,

@@ -69,6 +69,13 @@ BROKER_METRICS: Final = {
 """Metrics of every run with a broker, and what they are in its statistics; sums since its start but for the first and last."""
 
 
+HEARD: Final = "events heard from gateways"
+COPIES: Final = "copies heard from gateways"
+MOST_COPIES: Final = "copies of an event heard from gateways, by who hears most"
+"""Metrics of runs with gateways: sums over clients since these joined, of which ``COPIES`` holds the first ones as well; and the mean of
+one client."""
+
+
 class Assembly:
     """Everything in place; nobody has joined yet.  Clients are nodes 0, 1, ... in the order of ``names``."""
 
@@ -148,6 +155,20 @@ class Assembly:
             for name, part in BROKER_METRICS.items():
                 observers.measure(name, lambda part=part: getattr(self._broker_half().statistics(), part))  # type: ignore[misc]
 
+        if MODES[self._scenario.delivery.mechanism].gateways:
+            observers.measure(HEARD, lambda: sum(events for events, _ in self._heard_from_gateways()))
+            observers.measure(COPIES, lambda: sum(copies for _, copies in self._heard_from_gateways()))
+            observers.measure(
+                MOST_COPIES, lambda: max((copies / events for events, copies in self._heard_from_gateways()), default=0)
+            )
+
+    def _heard_from_gateways(self) -> list[tuple[int, int]]:
+        """Of each client that has heard something: how many events, and how many copies of them."""
+        hosts = [client.host for client in self.clients if client.host is not None]
+        events = [host.component(GatewayClient).statistics().overheard for host in hosts]
+        copies = [host.component(GatewaySpreading).statistics().copies for host in hosts]
+        return [(heard, heard + more) for heard, more in zip(events, copies, strict=True) if heard]
+
     def notifications_sent(self) -> int:
         """By the broker; none without one."""
         return 0 if self.broker is None else self._broker_half().statistics().notifications
@@ -159,7 +180,10 @@ class Assembly:
             mode = MODES[self._scenario.delivery.mechanism]
             if self.cellular is not None:
                 machinery.append(TransitionAgent(acknowledge=self._scenario.transitions.acknowledged))
-                carriers.append((CloudClient(BROKER, self.territory, self._client_settings(name)), mode.cloud))
+                # Of gateways the registration tells both addresses.
+                local = "wifi" if self.radio is not None and not mode.gateways else None
+                cloud = CloudClient(BROKER, self.territory, self._client_settings(name), local_interface=local)
+                carriers.append((cloud, mode.cloud))
             if self.radio is not None:
                 carriers.append((AdHoc(self._adhoc_settings()), mode.ad_hoc))
             if mode.gateways:

@@ -10,5 +10,6 @@ At the broker:
 ``broker``          receivers are told by way of gateways, those that cannot be are told directly
 ``expectations``    who has not acknowledged in time, and whom to trust again
 
-On clients: ``client`` passes on and acknowledges; ``messages`` is what both say to each other.
+On clients: ``client`` passes on and acknowledges, ``spreading`` is how it reaches those near; ``messages`` is what clients and broker say to
+each other.
 """

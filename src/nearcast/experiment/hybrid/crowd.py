@@ -1,0 +1,54 @@
+"""The crowd of the AR game with both ways, as the experiments of hybrid modes and of gateways have it in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nearcast.experiment.plans import RADIAL, workload
+from nearcast.experiment.runs import WINDOW, Run, scenario
+from nearcast.experiment.values import Value
+
+STANDARD: Final = "802.11g"
+"""The text names no rate; with 802.11b, whose broadcasts go out at 1 Mbit/s, 297 people who publish once a second fill the air."""
+
+SECONDS: Final = 120.0
+"""The documents' runs are 25 min long; but people start as if they had been on their way for ever, so that more time only makes the mean
+more certain."""
+
+QUICK_SECONDS: Final = 13.0
+"""Without what does not count, five: one report of everybody's position."""
+
+SETTLING: Final = 10.0
+QUICK_SETTLING: Final = 6.0
+"""Seconds: everybody has had a fix, and is in the channel that it belongs to."""
+
+DOCUMENTS_GATEWAYS: Final[Mapping[str, Any]] = {"acknowledged": False}
+"""``[gateways]`` as the documents have them: whom a gateway does not reach, nobody tells."""
+
+
+def run_of(name: str, mode: str, *, quick: bool, kind: str = "AR", changes: Mapping[str, Any]) -> Run:
+    """One mode all the time."""
+    return Run(
+        name,
+        scenario(
+            "ar-darmstadt",
+            {
+                "run.title": name,
+                "run.duration": f"{QUICK_SECONDS if quick else SECONDS:g} s",
+                "delivery.mechanism": mode,
+                "radio.standard": STANDARD,
+                "scheme": dict(RADIAL),
+                "adhoc.mechanism": {"kind": "GOSSIP", "p": 0.4},
+                "workload": workload(kind, 1.0),
+                **changes,
+            },
+        ),
+        window=2.0 if quick else WINDOW,
+        settling=QUICK_SETTLING if quick else SETTLING,
+    )
+
+
+def number(run: str, name: str) -> Value:
+    """Of gateways (``gatewaying``)."""
+    return lambda outcome: outcome[run].numbers[name]
