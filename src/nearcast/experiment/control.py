@@ -1,25 +1,28 @@
-"""Messages that are no events: context, coordination, subscriptions; when clients sent or received them."""
+"""Messages that clients sent or received, and when: of the cellular network all but events, of the radio events as well."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from nearcast.metrics.columns import Floats, column, is_name, names_in, wholes
+from nearcast.metrics.columns import Floats, column, is_name, names_in, sums, wholes
 from nearcast.metrics.traffic import DOWNLOAD, UPLOAD, Flows, flows
 from nearcast.metrics.windows import Windows
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.records.reader import dataset, read
 
-EVENT = "event"
+EVENT: Final = "event"
+CELLULAR: Final = "cellular"
+AD_HOC: Final = "ad hoc "
+"""What the names of traffic by radio begin with."""
 
 
 @dataclass(frozen=True, eq=False)
 class ControlTraffic:
-    """All messages of a recording but events, and how large a mean event message is."""
+    """All messages of a recording but events by way of the broker, and how large such a message is on the average."""
 
     flows: Flows
     traffic: Any
@@ -33,19 +36,21 @@ class ControlTraffic:
         return cls(flows(messages, tuple(clients.to_pylist())), read(folder, "traffic"))
 
     def windows(self, windows: Windows) -> dict[str, tuple[Floats, Floats]]:
-        """Messages and bytes in each window, by direction and class; those that never occur are left out."""
+        """Messages and bytes in each window, by direction and class; what went by radio has names of its own (``AD_HOC``)."""
         found: dict[str, tuple[Floats, Floats]] = {}
         index = windows.index(self.flows.time)
-        for direction in (DOWNLOAD, UPLOAD):
-            for number, name in enumerate(self.flows.classes):
-                if name == EVENT:
-                    continue
-                kept = (self.flows.upload == (direction == UPLOAD)) & (self.flows.kind_class == number) & (index >= 0)
-                messages = np.bincount(index[kept], minlength=windows.count).astype(np.float64)
-                size = np.bincount(index[kept], weights=self.flows.bytes[kept], minlength=windows.count).astype(
-                    np.float64
-                )
-                found[f"{direction} {name}"] = (messages, size)
+        for interface, carrier in enumerate(self.flows.interfaces):
+            here = np.flatnonzero((index >= 0) & (self.flows.interface == interface))
+            for upload, direction in enumerate((DOWNLOAD, UPLOAD)):
+                for number, name in enumerate(self.flows.classes):
+                    if carrier == CELLULAR and name == EVENT:
+                        continue
+                    kept = here[(self.flows.upload[here] == upload) & (self.flows.kind_class[here] == number)]
+                    if carrier != CELLULAR and not len(kept):
+                        continue
+                    messages = sums(index[kept], self.flows.copies[kept], windows.count)
+                    size = sums(index[kept], self.flows.bytes[kept], windows.count)
+                    found[f"{'' if carrier == CELLULAR else AD_HOC}{direction} {name}"] = (messages, size)
         return found
 
     def messages(self, since: Instant, seconds: int) -> dict[str, list[int]]:

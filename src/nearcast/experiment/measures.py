@@ -35,6 +35,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """Pairs (event, client) that were handed to the application twice."""
 
     mean_delay: float | None
+    median_delay: float | None = None
+    p95_delay: float | None = None
+    """Seconds, over all that were reached and should be."""
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     until: float
     delivery: Delivery
     rates: dict[str, Rate]
-    """By direction and class, such as ``download context``."""
+    """By direction and class, such as ``download context``; by radio, such as ``ad hoc download event``."""
 
     operations_counted: float | None
     operations_done: float | None
@@ -71,8 +74,23 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Share of notifications that one transmission for each channel, instead of one for each receiver, would save."""
 
 
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """When and where clients followed a transition, in the order of time."""
+
+    clients: int
+    """That were there to follow."""
+
+    after: list[float]
+    """Seconds after it."""
+
+    x: list[float]
+    """Metres from the south-western corner."""
+
+    y: list[float]
+
+
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A transition of the broker: what happened around it."""
+    """A transition of the broker, or of those who spread events: what happened around it."""
 
     label: str
     at: float
@@ -99,6 +117,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     median: float | None
     ninety_percent: float | None
     last: float | None
+    first: float | None = None
+    followed: Followed | None = None
+    """Each of them, if the run looks at how events spread from host to host."""
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +137,10 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     operations_counted: list[float | None]
     clients: list[float]
     mechanisms: dict[str, list[int]]
-    """How many clients ran which scheme at the end of each window."""
+    """How many clients ran which mechanism at the end of each window."""
+
+    delay: list[float | None] = msgspec.field(default_factory=list)
+    """Mean seconds, over the events of the window that reached somebody."""
 
 
 class Cells(msgspec.Struct, frozen=True, kw_only=True):

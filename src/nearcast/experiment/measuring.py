@@ -11,18 +11,18 @@ import numpy as np
 
 from nearcast.errors import InvalidRecord
 from nearcast.experiment.control import ControlTraffic
-from nearcast.experiment.measures import Bands, Delivery, Mark, Measures, Phase, Rate, Series
-from nearcast.experiment.places import recall_map, transition_map
+from nearcast.experiment.measures import Bands, Delivery, Followed, Mark, Measures, Phase, Rate, Series
+from nearcast.experiment.places import places_of, recall_map, transition_map
 from nearcast.experiment.runs import WINDOW, Run
-from nearcast.experiment.schedule import Change, broker_changes, mechanisms, timelines
+from nearcast.experiment.schedule import PROXY, Change, broker_changes, mechanisms, timelines, told_changes
 from nearcast.metrics.columns import Floats, column, instants, is_name, mean_or_none, ratio, reals, wholes
-from nearcast.metrics.delay import delay_totals
+from nearcast.metrics.delay import delay_per_event, delay_totals
 from nearcast.metrics.delivery import application_totals, per_client, per_client_and_window, per_event, totals
 from nearcast.metrics.distribution import box_plot
 from nearcast.metrics.gaps import aligned_recall
 from nearcast.metrics.matching import increases, match_operations
 from nearcast.metrics.pairs import Pairs, pairs
-from nearcast.metrics.spread import executions, spread
+from nearcast.metrics.spread import Executions, executions, spread
 from nearcast.metrics.windows import Windows, bands
 from nearcast.model.time import MICROSECONDS, Instant, TimeFrame
 from nearcast.records.reader import dataset, read
@@ -62,11 +62,11 @@ def measure(run: Run, folder: Path) -> Measures:
         seconds=recording.seconds,
         whole=recording.phase("whole", 0.0, recording.seconds - LAST),
         phases=phases,
-        marks=[recording.mark(f"T{number}", change) for number, change in enumerate(changes, 1)],
+        marks=[recording.mark(number) for number in range(len(changes))],
         series=recording.series(),
         recall_map=recall_map(recording.pairs, recording.positions) if run.maps else None,
-        transition_map=transition_map(recording.transitions, recording.positions) if run.maps else None,
-        timelines=timelines(recording.transitions, recording.clients, recording.start),
+        transition_map=transition_map(recording.transitions, recording.positions, run.proxy) if run.maps else None,
+        timelines=timelines(recording.transitions, recording.clients, recording.start, run.proxy),
         folder=str(folder),
     )
 
@@ -131,7 +131,11 @@ class _Recording:
 
     @cached_property
     def changes(self) -> list[Change]:
-        return broker_changes(self.transitions, self.start) if self.run.transitions else []
+        if not self.run.transitions:
+            return []
+        if self.run.proxy == PROXY:
+            return broker_changes(self.transitions, self.start)
+        return told_changes(self.run.scenario)
 
     def phase(self, label: str, since: float, until: float) -> Phase:
         if not since < until:
@@ -166,21 +170,22 @@ class _Recording:
             multicast_saving=1.0 - by_multicast / sent if sent else None,
         )
 
-    def mark(self, label: str, change: Change) -> Mark:
+    def mark(self, number: int) -> Mark:
+        change = self.changes[number]
         at = self._at(change.at)
         # Far enough around it to cover what is looked at, and no further: a full run has millions of pairs.
         near = restricted(self.pairs, TimeFrame(at - (BEFORE + 1) * MICROSECONDS, at + (AFTER + 1) * MICROSECONDS))
         aligned = aligned_recall(
             per_event(near), at, before=BEFORE * MICROSECONDS, after=AFTER * MICROSECONDS, length=BIN
         )
-        clients = frozenset(self.pairs.clients)
-        followed = spread(executions(self.transitions, plan=change.plan, hosts=clients)) if change.plan else None
+        executed = self._executed(number)
+        followed = spread(executed) if executed else None
 
         def later(instant: Instant | None) -> float | None:
             return None if instant is None else (instant - at) / MICROSECONDS
 
         return Mark(
-            label=label,
+            label=f"T{number + 1}",
             at=change.at,
             source=change.source,
             target=change.target,
@@ -193,6 +198,27 @@ class _Recording:
             median=later(followed.median) if followed else None,
             ninety_percent=later(followed.ninety_percent) if followed else None,
             last=later(followed.last) if followed else None,
+            first=later(followed.first) if followed else None,
+            followed=self._followed(executed, at) if executed and self.run.proxy != PROXY else None,
+        )
+
+    def _executed(self, number: int) -> Executions | None:
+        """Who followed a transition, and when: by its plan, or, as self-healing knows none, until the next transition."""
+        change, clients = self.changes[number], frozenset(self.pairs.clients)
+        if self.run.proxy == PROXY:
+            return executions(self.transitions, plan=change.plan, hosts=clients) if change.plan else None
+        until = self.changes[number + 1].at if number + 1 < len(self.changes) else self.seconds
+        frame = self._frame(change.at, until)
+        return executions(self.transitions, proxy=self.run.proxy, target=change.target, hosts=clients, frame=frame)
+
+    def _followed(self, executed: Executions, at: Instant) -> Followed:
+        x, y = places_of(executed, self.positions)
+        up = self._clients(Windows(at, at + MICROSECONDS))[0]
+        return Followed(
+            clients=max(round(float(up)), len(executed.hosts)),
+            after=((executed.times - at) / MICROSECONDS).tolist(),
+            x=x,
+            y=y,
         )
 
     def series(self) -> Series:
@@ -213,7 +239,8 @@ class _Recording:
             rates={name: (size * scale).tolist() for name, (_, size) in rates.items()},
             operations_counted=operations["counted_per_event"].to_pylist(),
             clients=clients.tolist(),
-            mechanisms=mechanisms(self.transitions, self.clients, windows),
+            mechanisms=mechanisms(self.transitions, self.clients, windows, self.run.proxy),
+            delay=bands(windows, windows.index(self.pairs.times), delay_per_event(self.pairs))["mean"].to_pylist(),
         )
 
     def _rates(self, window: Windows, clients: float) -> dict[str, Rate]:
@@ -226,8 +253,8 @@ class _Recording:
     def _bytes(self, windows: Windows) -> dict[str, tuple[Floats, Floats]]:
         """Messages and bytes in each window, by direction and class.
 
-        Events are counted from publications and notifications, times the mean size of such a message: they are nearly all of
-        ``messages``, which is by far the largest table.
+        Events by way of the broker are counted from publications and notifications, times the mean size of such a message: they
+        are nearly all of ``messages``, which is by far the largest table.
         """
         found = self.control.windows(windows)
         published, reached = (
@@ -273,7 +300,7 @@ class _Recording:
 
 
 def _delivery(found: Pairs) -> Delivery:
-    of_all, of_clients = totals(found), per_client(found)
+    of_all, of_clients, delays = totals(found), per_client(found), delay_totals(found)
     return Delivery(
         events=of_all.events,
         due=of_all.due,
@@ -284,7 +311,9 @@ def _delivery(found: Pairs) -> Delivery:
         client_recall=box_plot(reals(of_clients, "recall")),
         client_precision=box_plot(reals(of_clients, "precision")),
         doubled=application_totals(found).doubled,
-        mean_delay=delay_totals(found).mean,
+        mean_delay=delays.mean,
+        median_delay=delays.p50,
+        p95_delay=delays.p95,
     )
 
 

@@ -11,8 +11,10 @@ from nearcast.experiment.schedule import PROXY
 from nearcast.metrics.columns import column, is_name, names_in, numbers, reals, wholes
 from nearcast.metrics.maps import TRANSITION_CELL, VISIT_CELL, Grid, cell_sums, recall_by_place_of_client
 from nearcast.metrics.pairs import Pairs
+from nearcast.metrics.spread import Executions
 from nearcast.metrics.traffic import BROKER
 from nearcast.model.geometry import Point
+from nearcast.runtime.simulation.plane import Plane
 
 
 def recall_map(pairs: Pairs, positions: Any) -> Cells:
@@ -21,12 +23,18 @@ def recall_map(pairs: Pairs, positions: Any) -> Cells:
     return _cells(cells, VISIT_CELL, ("due", "correct", "notified"))
 
 
-def transition_map(transitions: Any, positions: Any) -> Cells:
-    """Where clients exchanged their scheme: how often, by the scheme that they changed to."""
+def places_of(executed: Executions, positions: Any) -> tuple[list[float], list[float]]:
+    """Metres to the east and to the north of the south-western corner, as in the maps."""
+    x, y = Plane(_corner(positions)).metres(executed.lat, executed.lon)
+    return x.tolist(), y.tolist()
+
+
+def transition_map(transitions: Any, positions: Any, proxy: str = PROXY) -> Cells:
+    """Where clients exchanged their mechanism: how often, by the one that they changed to."""
     # Without a source, a client only started.
     exchanged = column(transitions, "source").is_valid().to_numpy(zero_copy_only=False)
     kept = transitions.filter(
-        exchanged & is_name(column(transitions, "proxy"), PROXY) & ~is_name(column(transitions, "host"), BROKER)
+        exchanged & is_name(column(transitions, "proxy"), proxy) & ~is_name(column(transitions, "host"), BROKER)
     )
     target = column(kept, "target")
     names = names_in(target)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from nearcast.experiment.schedule import PROXY
 from nearcast.scenario.kinds import Toml
 from nearcast.scenario.reading import EXAMPLES, parse
 from nearcast.scenario.schema import Scenario
@@ -34,7 +35,10 @@ class Run:
     """Seconds at which a run without transitions is cut, to be compared with one that has some."""
 
     transitions: bool = False
-    """Whether the broker changes its scheme, as often as there are phases."""
+    """Whether the mechanism that is looked at is exchanged, as often as there are phases."""
+
+    proxy: str = PROXY
+    """Which one that is: the broker's filter scheme, or what spreads events from host to host (``LOCAL``)."""
 
     window: float = WINDOW
     settling: float = SETTLING

@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True):
 def making(run: Run | Computed, seed: int) -> Making:
     asked = ""
     if isinstance(run, Run):
-        asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps))
+        asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps, run.proxy))
     return Making(run.digest, seed, version("nearcast"), _digest(measuring=False), _digest(measuring=True), asked)
 
 

@@ -39,6 +39,16 @@ def precision(run: str, phase: str = "all") -> Value:
     return lambda outcome: outcome[run].phase(phase).delivery.precision
 
 
+def delay(run: str, phase: str = "all") -> Value:
+    """Milliseconds, mean over all that were reached and should be."""
+
+    def value(outcome: Outcome) -> float | None:
+        mean = outcome[run].phase(phase).delivery.mean_delay
+        return None if mean is None else 1000.0 * mean
+
+    return value
+
+
 def of_phase(run: str, phase: str, value: Callable[[Phase], float | None]) -> Value:
     return lambda outcome: value(outcome[run].phase(phase))
 
@@ -80,7 +90,7 @@ def gap(run: str, mark: str) -> Value:
     return value
 
 
-def dip(run: str, mark: str) -> Value:
+def dip(run: str, mark: str, below: float = DIP) -> Value:
     """As ``gap``, with the half second before: events that are on their way to the broker at a transition were published there.
 
     That is what must be 0 where nothing is to be lost.
@@ -92,7 +102,7 @@ def dip(run: str, mark: str) -> Value:
         if usual is None:
             return None
         due, correct = _between(found, -0.5, 2.0)
-        return 1000.0 * found.bin * int((correct[due > 0] / due[due > 0] < DIP * usual).sum())
+        return 1000.0 * found.bin * int((correct[due > 0] / due[due > 0] < below * usual).sum())
 
     return value
 

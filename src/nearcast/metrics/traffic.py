@@ -41,6 +41,7 @@ OTHER: Final = "other"
 KIND_CLASSES: Final[Mapping[str, str]] = {
     "event": "event",
     "relay": "event",
+    "ad hoc event": "event",
     "got": "acknowledgement",
     "subscription": "subscription",
     "unsubscription": "subscription",
@@ -56,9 +57,10 @@ KIND_CLASSES: Final[Mapping[str, str]] = {
     "goodbye": "session",
     "gateway registration": "session",
     "gateway registered": "session",
+    "hello": "neighbourhood",
 }
-"""What messages are for, by kind: events and that they came, what subscribers want, the context protocol of a filter scheme, and
-transitions."""
+"""What messages are for, by kind: events and that they came, what subscribers want, the context protocol of a filter scheme,
+transitions, and who is near."""
 
 
 @dataclass(frozen=True, eq=False)
