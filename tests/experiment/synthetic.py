@@ -28,6 +28,8 @@ class Part:
     """Of the precision of clients."""
 
     multicast: float = 0.9
+    delay: float = 0.2
+    """Seconds, mean."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _phase(label: str, part: Part, doubled: int = 0) -> Phase:
             client_recall=box(part.recall, part.recall),
             client_precision=box(*part.quartiles),
             doubled=doubled,
-            mean_delay=0.2,
+            mean_delay=part.delay,
         ),
         rates={name: Rate(1, 1, rate) for name, rate in part.rates.items()},
         operations_counted=part.operations,

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import steam_worlds
+from tests.experiment import adhoc_worlds, steam_worlds
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
 from nearcast.experiment import adaptive_planning, partial_transitions
+from nearcast.experiment.adhoc.crowd import SECONDS
 from nearcast.experiment.catalogue import EXPERIMENTS
 from nearcast.experiment.checks import Outcome, judge
 from nearcast.experiment.experiment import Experiment
@@ -186,6 +187,7 @@ WORLDS = {
     "bypass-a3": a3,
     "bypass-a4": a4,
     "adaptive": adaptive,
+    **adhoc_worlds.WORLDS,
     **steam_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
@@ -234,16 +236,27 @@ def test_checks_and_figures_speak_of_runs_that_there_are(
 
 
 def test_names_are_those_of_the_contract() -> None:
-    bypass = [f"bypass-{kind}{number}" for kind in "ea" for number in (1, 2, 3, 4)]
+    schemes, ad_hoc = (1, 2, 3, 4), {"e": (5, 7, 8), "a": (5, 6)}
+    bypass = [f"bypass-{kind}{number}" for kind in "ea" for number in (*schemes, *ad_hoc[kind])]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
-    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, *steam]
+    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]
     assert len(ids) == len(set(ids))
+
+
+LENGTHS = {
+    "lcn": {1800.0},
+    # Runs from host to host in which nothing changes are shorter (adhoc/crowd.py says why).
+    "bypass-e5": {SECONDS},
+    "bypass-e7": {1500.0, SECONDS, 20.0},
+    "bypass-a6": {SECONDS},
+    "bypass-constants": {SECONDS},
+}
 
 
 def test_quick_runs_are_short_and_full_ones_as_long_as_the_documents() -> None:
     for each in (each for each in OF_DOCUMENTS if each.runs(True)):
         assert max(float(run.scenario.run.duration) for run in each.runs(True)) <= 150.0
         lengths = {float(run.scenario.run.duration) for run in each.runs(False) if not run.name.startswith("even-")}
-        assert lengths == {1800.0 if each.name == "lcn" else 1500.0}
+        assert lengths == LENGTHS.get(each.name, {1500.0})
