@@ -7,15 +7,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import hybrid_worlds, steam_worlds
+from tests.experiment import adhoc_worlds, hybrid_worlds, steam_worlds
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
 from nearcast.experiment import adaptive_planning, partial_transitions
+from nearcast.experiment.adhoc.crowd import SECONDS
 from nearcast.experiment.catalogue import EXPERIMENTS
 from nearcast.experiment.checks import Outcome, judge
 from nearcast.experiment.experiment import Experiment
-from nearcast.experiment.hybrid.crowd import SECONDS
+from nearcast.experiment.hybrid.crowd import SECONDS as HYBRID_SECONDS
 from nearcast.experiment.measures import Measures, Rate
 from nearcast.experiment.self_transitions import FACTORS
 from nearcast.experiment.total_transitions import SCHEMES
@@ -188,6 +189,7 @@ WORLDS = {
     "bypass-a4": a4,
     "adaptive": adaptive,
     **hybrid_worlds.WORLDS,
+    **adhoc_worlds.WORLDS,
     **steam_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
@@ -236,21 +238,29 @@ def test_checks_and_figures_speak_of_runs_that_there_are(
 
 
 def test_names_are_those_of_the_contract() -> None:
-    numbers = {"e": (1, 2, 3, 4, 6, 10), "a": (1, 2, 3, 4)}
+    numbers = {"e": (1, 2, 3, 4, 5, 6, 7, 8, 10), "a": (1, 2, 3, 4, 5, 6)}
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
-    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, *steam]
+    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]
     assert len(ids) == len(set(ids))
 
 
-# Runs in which nothing changes, and in which there is a radio, are shorter (hybrid/crowd.py says why).
-LENGTHS = {"lcn": 1800.0, "bypass-e6": SECONDS, "bypass-e10": SECONDS}
+LENGTHS = {
+    "lcn": {1800.0},
+    # Runs in which there is a radio and nothing changes are shorter (adhoc/crowd.py, hybrid/crowd.py say why).
+    "bypass-e5": {SECONDS},
+    "bypass-e6": {HYBRID_SECONDS},
+    "bypass-e7": {1500.0, SECONDS, 20.0},
+    "bypass-e10": {HYBRID_SECONDS},
+    "bypass-a6": {SECONDS},
+    "bypass-constants": {SECONDS},
+}
 
 
 def test_quick_runs_are_short_and_full_ones_as_long_as_the_documents() -> None:
     for each in (each for each in OF_DOCUMENTS if each.runs(True)):
         assert max(float(run.scenario.run.duration) for run in each.runs(True)) <= 150.0
         lengths = {float(run.scenario.run.duration) for run in each.runs(False) if not run.name.startswith("even-")}
-        assert lengths == {LENGTHS.get(each.name, 1500.0)}
+        assert lengths == LENGTHS.get(each.name, {1500.0})

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from nearcast.experiment.adaptive_planning import ADAPTIVE_PLANNING
+from nearcast.experiment.adhoc.constants import CONSTANTS
+from nearcast.experiment.adhoc.gossip import A6
+from nearcast.experiment.adhoc.healing import E8
+from nearcast.experiment.adhoc.pure import E5
+from nearcast.experiment.adhoc.scalability import A5
+from nearcast.experiment.adhoc.told_by_plan import E7
 from nearcast.experiment.experiment import Experiment
 from nearcast.experiment.hybrid.gateways import E10
 from nearcast.experiment.hybrid.modes import E6
@@ -19,6 +25,6 @@ from nearcast.experiment.steam.filtering import ST2
 from nearcast.experiment.steam.latency import ST3
 from nearcast.experiment.total_transitions import E1, E2
 
-BYPASS: Final = (E1, E2, E3, E4, E6, E10, A1, A2, A3, A4)
+BYPASS: Final = (E1, E2, E3, E4, E5, E6, E7, E8, E10, A1, A2, A3, A4, A5, A6, CONSTANTS)
 STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
 EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, *BYPASS, *STEAM, ADAPTIVE_PLANNING)

@@ -10,8 +10,10 @@ from nearcast.experiment.experiment import Drawing
 from nearcast.experiment.figures.bands import close_up, over_time
 from nearcast.experiment.figures.boxes import recall_and_precision
 from nearcast.experiment.figures.maps import mechanisms
+from nearcast.experiment.measures import Measures
 
 CONTROL: Final = ("download context", "upload context", "download coordination", "upload coordination")
+BY_RADIO: Final = ("ad hoc download event", "ad hoc upload event", "ad hoc download neighbourhood")
 
 
 def windows_of(run: str) -> Drawing:
@@ -19,8 +21,12 @@ def windows_of(run: str) -> Drawing:
         f"over-time-{run}",
         f"Clients in windows of time, run {run}; T1 to T4: transitions",
         (run,),
-        lambda outcomes: over_time(outcomes[0][run], traffic=CONTROL),
+        lambda outcomes: over_time(outcomes[0][run], traffic=BY_RADIO if _by_radio(outcomes[0][run]) else CONTROL),
     )
+
+
+def _by_radio(measures: Measures) -> bool:
+    return any(name in measures.series.rates for name in BY_RADIO)
 
 
 def transitions_of(runs: Mapping[str, str], *, name: str = "close-up", of: str = "") -> Drawing:
@@ -36,6 +42,11 @@ def transitions_of(runs: Mapping[str, str], *, name: str = "close-up", of: str =
 def schemes_of(run: str) -> Drawing:
     caption = f"Who ran which scheme when, run {run}: all clients, and the first forty"
     return Drawing("schemes", caption, (run,), lambda outcomes: mechanisms(outcomes[0][run]))
+
+
+def mechanisms_of(run: str) -> Drawing:
+    caption = f"Who spread events how when, run {run}: all clients, and the first forty"
+    return Drawing("mechanisms", caption, (run,), lambda outcomes: mechanisms(outcomes[0][run]))
 
 
 def boxes_of(runs: Mapping[str, str], label: str = "") -> Drawing:

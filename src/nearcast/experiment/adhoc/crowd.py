@@ -1,0 +1,132 @@
+"""The crowd of the AR game without infrastructure, as the experiments of ad hoc mechanisms have it in common (BYPASS.KOM 6.3.1).
+
+The radio is 802.11g.  The text names no rate; with 802.11b, whose broadcasts go out at 1 Mbit/s, 297 people who publish once a
+second fill the air at the hot spots whatever spreads their events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from nearcast.dissemination.adhoc.carrier import LOCAL
+from nearcast.experiment.checks import Outcome
+from nearcast.experiment.plans import duration, transition_times, workload
+from nearcast.experiment.runs import WINDOW, Run, scenario
+from nearcast.experiment.values import Value, kilobits
+from nearcast.scenario.kinds import Toml
+
+Mechanism: TypeAlias = Mapping[str, Toml]
+
+STANDARD: Final = "802.11g"
+CLIENTS: Final = 297
+MECHANISMS: Final[Mapping[str, Mechanism]] = {
+    "FLOODING": {"kind": "FLOODING"},
+    "PLAN-B": {"kind": "PLAN-B"},
+    "GOSSIP": {"kind": "GOSSIP", "p": 0.4},
+    "HYPERG": {"kind": "HYPERG"},
+    "BROADCAST": {"kind": "BROADCAST"},
+}
+MULTI_HOP: Final = ("FLOODING", "PLAN-B", "GOSSIP", "HYPERG")
+AGGRESSIVE: Final = ("FLOODING", "PLAN-B")
+SPARING: Final = ("GOSSIP", "HYPERG")
+
+TIMETABLE: Final = ("GOSSIP", "PLAN-B", "HYPERG", "FLOODING", "BROADCAST")
+"""Table 8: what runs at first, and what from T1, T2, T3 and T4 on."""
+
+TARGETS: Final = dict(zip(("T1", "T2", "T3", "T4"), TIMETABLE[1:], strict=True))
+
+SECONDS: Final = 120.0
+"""Of a run in which nothing changes.  The documents' are 25 min long; but people start as if they had been on their way for ever, so
+that more time only makes the mean more certain, and FLOODING of what concerns people elsewhere is many times slower than real time."""
+
+QUICK_SECONDS: Final = 8.0
+QUICK_SECONDS_ELSEWHERE: Final = 6.0
+"""Of events that spread through the whole city."""
+
+QUICK_TIMES: Final = (12.0, 24.0, 36.0, 48.0)
+"""Of the timetable: no sooner one after the other than transitions are looked at closely, and not more than that."""
+
+SETTLING: Final = 10.0
+QUICK_SETTLING: Final = 2.0
+"""Seconds until everybody knows its neighbours, and as many events arrive as go out."""
+
+
+def static(
+    name: str,
+    mechanism: Mechanism,
+    *,
+    quick: bool,
+    kind: str = "AR",
+    spreads: bool = False,
+    maps: bool = False,
+    changes: Mapping[str, Toml] | None = None,
+) -> Run:
+    """One mechanism all the time; ``spreads``: through the whole city, as what concerns people elsewhere does."""
+    seconds = SECONDS
+    if quick:
+        seconds = QUICK_SECONDS_ELSEWHERE if spreads or kind != "AR" else QUICK_SECONDS
+    return Run(
+        name,
+        scenario("adhoc", _changes(name, seconds, mechanism, kind) | dict(changes or {})),
+        window=2.0 if quick else WINDOW,
+        settling=QUICK_SETTLING if quick else SETTLING,
+        proxy=LOCAL,
+        maps=maps,
+    )
+
+
+def planned(
+    name: str,
+    *,
+    quick: bool,
+    ends: float,
+    changes: Mapping[str, Toml] | None = None,
+    initiators: int | None = None,
+) -> Run:
+    """Table 8's timetable: the broker tells everybody by plan, or it spreads from so many clients.  ``ends``: if quick, so late."""
+    times = QUICK_TIMES if quick else transition_times(quick)
+    table: list[Toml] = [
+        {"at": f"{at:g} s", "mechanism": dict(MECHANISMS[target])} | ({"initiators": initiators} if initiators else {})
+        for at, target in zip(times, TIMETABLE[1:], strict=True)
+    ]
+    told = _changes(name, ends if quick else duration(quick), MECHANISMS[TIMETABLE[0]], "AR")
+    return Run(
+        name,
+        scenario("adhoc", told | {"adhoc.transition": table, "adhoc.foreign": False} | dict(changes or {})),
+        phases=TIMETABLE,
+        transitions=True,
+        proxy=LOCAL,
+        window=2.0 if quick else WINDOW,
+        settling=QUICK_SETTLING if quick else SETTLING,
+    )
+
+
+def download(run: str, phase: str = "all") -> Value:
+    """kbit/s by radio of a mean client, hellos included."""
+    return kilobits(run, "ad hoc download", phase=phase)
+
+
+def upload(run: str, phase: str = "all") -> Value:
+    return kilobits(run, "ad hoc upload", phase=phase)
+
+
+def mean(values: Sequence[Value]) -> Value:
+    """Of all of them; none if one is not known."""
+
+    def value(outcome: Outcome) -> float | None:
+        found = [each(outcome) for each in values]
+        known = [each for each in found if each is not None]
+        return sum(known) / len(known) if len(known) == len(found) else None
+
+    return value
+
+
+def _changes(name: str, seconds: float, mechanism: Mechanism, kind: str) -> dict[str, Toml]:
+    return {
+        "run.title": name,
+        "run.duration": f"{seconds:g} s",
+        "radio.standard": STANDARD,
+        "adhoc.mechanism": dict(mechanism),
+        "workload": workload(kind, 1.0),
+    }
