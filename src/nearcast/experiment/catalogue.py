@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from nearcast.experiment.adaptive_planning import ADAPTIVE_PLANNING
+from nearcast.experiment.coexistence.ad_hoc import E9
+from nearcast.experiment.coexistence.density import E11
 from nearcast.experiment.experiment import Experiment
 from nearcast.experiment.lcn import LCN
 from nearcast.experiment.parameters_compared import A2, A3, A4
@@ -17,6 +19,6 @@ from nearcast.experiment.steam.filtering import ST2
 from nearcast.experiment.steam.latency import ST3
 from nearcast.experiment.total_transitions import E1, E2
 
-BYPASS: Final = (E1, E2, E3, E4, A1, A2, A3, A4)
+BYPASS: Final = (E1, E2, E3, E4, E9, E11, A1, A2, A3, A4)
 STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
 EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, *BYPASS, *STEAM, ADAPTIVE_PLANNING)

@@ -68,6 +68,7 @@ def measure(run: Run, folder: Path) -> Measures:
         transition_map=transition_map(recording.transitions, recording.positions, run.proxy) if run.maps else None,
         timelines=timelines(recording.transitions, recording.clients, recording.start, run.proxy),
         folder=str(folder),
+        numbers={} if run.numbers is None else dict(run.numbers(run.scenario, folder)),
     )
 
 
