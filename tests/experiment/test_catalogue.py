@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import steam_worlds
+from tests.experiment import coexistence_worlds, steam_worlds
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
@@ -186,6 +186,7 @@ WORLDS = {
     "bypass-a3": a3,
     "bypass-a4": a4,
     "adaptive": adaptive,
+    **coexistence_worlds.WORLDS,
     **steam_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
@@ -234,7 +235,11 @@ def test_checks_and_figures_speak_of_runs_that_there_are(
 
 
 def test_names_are_those_of_the_contract() -> None:
-    bypass = [f"bypass-{kind}{number}" for kind in "ea" for number in (1, 2, 3, 4)]
+    bypass = [
+        f"bypass-{kind}{number}"
+        for kind, numbers in (("e", (1, 2, 3, 4, 9, 11)), ("a", (1, 2, 3, 4)))
+        for number in numbers
+    ]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
     assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, *steam]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
