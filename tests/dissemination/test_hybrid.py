@@ -6,7 +6,7 @@ import pytest
 
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.cloud_messages import Subscribe, SubscribeReachable, SubscriptionMessage
-from nearcast.dissemination.hybrid import MODES, HybridEvents
+from nearcast.dissemination.hybrid import HybridEvents
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.records.writer import RecordWriter
@@ -45,7 +45,7 @@ class Noted(Carrier):
 )
 def test_the_table(mode: str, ad_hoc: list[str], cloud: list[str]) -> None:
     by_radio, by_broker = Noted(), Noted()
-    service = HybridEvents([(by_radio, MODES[mode].ad_hoc), (by_broker, MODES[mode].cloud)])
+    service = HybridEvents(mode, ad_hoc=[by_radio], cloud=[by_broker])
     service.publish(Event("local", "t", 0, place=HERE), local=True)
     service.publish(Event("elsewhere", "t", 0, place=HERE))
     service.publish(Event("nowhere", "t", 0))

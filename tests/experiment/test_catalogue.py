@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import adhoc_worlds, hybrid_worlds, steam_worlds
+from tests.experiment import adhoc_worlds, coexistence_worlds, hybrid_worlds, steam_worlds
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
@@ -16,7 +16,6 @@ from nearcast.experiment.adhoc.crowd import SECONDS
 from nearcast.experiment.catalogue import EXPERIMENTS
 from nearcast.experiment.checks import Outcome, judge
 from nearcast.experiment.experiment import Experiment
-from nearcast.experiment.hybrid.crowd import SECONDS as HYBRID_SECONDS
 from nearcast.experiment.measures import Measures, Rate
 from nearcast.experiment.self_transitions import FACTORS
 from nearcast.experiment.total_transitions import SCHEMES
@@ -190,6 +189,7 @@ WORLDS = {
     "adaptive": adaptive,
     **hybrid_worlds.WORLDS,
     **adhoc_worlds.WORLDS,
+    **coexistence_worlds.WORLDS,
     **steam_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
@@ -238,7 +238,7 @@ def test_checks_and_figures_speak_of_runs_that_there_are(
 
 
 def test_names_are_those_of_the_contract() -> None:
-    numbers = {"e": (1, 2, 3, 4, 5, 6, 7, 8, 10), "a": (1, 2, 3, 4, 5, 6)}
+    numbers = {"e": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), "a": (1, 2, 3, 4, 5, 6)}
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
     assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam]
@@ -249,11 +249,11 @@ def test_names_are_those_of_the_contract() -> None:
 
 LENGTHS = {
     "lcn": {1800.0},
-    # Runs in which there is a radio and nothing changes are shorter (adhoc/crowd.py, hybrid/crowd.py say why).
+    # Runs in which there is a radio and nothing changes are shorter (adhoc/crowd.py says why).
     "bypass-e5": {SECONDS},
-    "bypass-e6": {HYBRID_SECONDS},
+    "bypass-e6": {SECONDS},
     "bypass-e7": {1500.0, SECONDS, 20.0},
-    "bypass-e10": {HYBRID_SECONDS},
+    "bypass-e10": {SECONDS},
     "bypass-a6": {SECONDS},
     "bypass-constants": {SECONDS},
 }

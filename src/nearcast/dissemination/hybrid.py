@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag
 from typing import Final
 
 from nearcast.dissemination.carrier import CarriedEvents, Carrier
+from nearcast.errors import InvalidPlan
 from nearcast.model.event import Event
+from nearcast.runtime.host import Host
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.mechanism import Mechanism
+from nearcast.transition.null import neutral
+from nearcast.transition.specification import MechanismSpec
 
 
 class Events(Flag):
@@ -42,15 +49,77 @@ MODES: Final[Mapping[str, Mode]] = {
 }
 
 
-class HybridEvents(CarriedEvents):
-    """Each carrier takes the events that it is for; whatever way the first copy comes, the application sees it once."""
+PROXY: Final = "hybrid mode"
+"""The proxy in which hosts that have both ways hold their mode: plans exchange it (BYPASS.KOM 5.3.2)."""
 
-    def __init__(self, carriers: Sequence[tuple[Carrier, Events]]) -> None:
-        super().__init__([carrier for carrier, _ in carriers])
-        self._takes: Final = tuple(carriers)
+
+class Ways(Mechanism):
+    """Which events of this host go which way."""
+
+    @neutral(lambda: Events.NONE)
+    @abstractmethod
+    def by_radio(self) -> Events: ...
+
+    @neutral(lambda: Events.NONE)
+    @abstractmethod
+    def by_cloud(self) -> Events: ...
+
+
+class TableWays(Ways):
+    """As a row of the table says."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode: Final = mode
+
+    def by_radio(self) -> Events:
+        return self._mode.ad_hoc
+
+    def by_cloud(self) -> Events:
+        return self._mode.cloud
+
+
+def ways_of(spec: MechanismSpec) -> Ways:
+    if spec.name not in MODES or spec.parameters:
+        raise InvalidPlan(f"there is no hybrid mode {str(spec)!r}; there are {', '.join(map(repr, MODES))}")
+    return TableWays(MODES[spec.name])
+
+
+class HybridEvents(CarriedEvents):
+    """Each carrier takes the events that it is for; whatever way the first copy comes, the application sees it once.
+
+    Where there are both ways, after ``HostEngine`` among the components of its host.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        *,
+        ad_hoc: Sequence[Carrier] = (),
+        cloud: Sequence[Carrier] = (),
+        others: Sequence[Carrier] = (),
+    ) -> None:
+        """``mode`` is that of the start; ``others`` bring events, and take none."""
+        super().__init__([*cloud, *ad_hoc, *others])
+        self._first: Final = MechanismSpec(mode)
+        self._ad_hoc: Final = tuple(ad_hoc)
+        self._cloud: Final = tuple(cloud)
+        self._use(ways_of(self._first))
+
+    def start(self, host: Host) -> None:
+        super().start(host)
+        if self._ad_hoc and self._cloud:  # who has one way only has nothing to choose
+            engine = host.component(HostEngine).engine
+            ways = engine.create_proxy(PROXY, Ways, ways_of, self._first)
+            ways.changed = lambda: self._use(ways.active)
+
+    def _use(self, ways: Ways) -> None:
+        chosen = [(carrier, ways.by_cloud()) for carrier in self._cloud]
+        chosen += [(carrier, ways.by_radio()) for carrier in self._ad_hoc]
+        self._takes = {
+            kind: tuple(carrier for carrier, takes in chosen if kind in takes)
+            for kind in (Events.LOCAL, Events.ELSEWHERE)
+        }
 
     def publish(self, event: Event, *, local: bool = False) -> None:
-        kind = Events.LOCAL if local else Events.ELSEWHERE
-        for carrier, takes in self._takes:
-            if kind in takes:
-                carrier.carry(event, local=local)
+        for carrier in self._takes[Events.LOCAL if local else Events.ELSEWHERE]:
+            carrier.carry(event, local=local)

@@ -56,6 +56,9 @@ class SchemeBroker:
         self.placed: Callable[[Address, Point], None] = _unplanned
         """Told, after ``watch``, where every client says that it is, also where its scheme forgets that at once; for whoever plans by place."""
 
+        self.gone: Callable[[Address], None] = _unmissed
+        """Told of every client that has gone; for the same."""
+
         self.published: Callable[[Event, list[Address]], None] = _unheard
         """Told of every event and of those it goes to; for whoever learns from it."""
 
@@ -244,6 +247,7 @@ class SchemeBroker:
         self._unreport(client)
         self.exchange.forget(client)
         self._waiting.take(client, self._host.now())
+        self.gone(client)
 
     def _unreport(self, client: Address) -> None:
         if client in self._reported:
@@ -262,6 +266,10 @@ def _unwatched(_client: Address, _context: ClientContext) -> None:
 
 
 def _unplanned(_client: Address, _position: Point) -> None:
+    """Nobody plans by place."""
+
+
+def _unmissed(_client: Address) -> None:
     """Nobody plans by place."""
 
 

@@ -6,7 +6,7 @@ while for those clients that have not been heard in the new one (``filtering.ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -36,7 +36,7 @@ from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
 from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.engine import HostEngine
-from nearcast.transition.plan import Exchange, PlanDone, PlanId
+from nearcast.transition.plan import Action, Exchange, PlanDone, PlanId
 from nearcast.transition.proxy import ParallelProxy
 from nearcast.transition.specification import NULL, MechanismSpec
 
@@ -258,10 +258,13 @@ class SchemeExchange:
         if scheme not in self._proxy.instances:
             broker_halves(self._territory, Cloud(_unsaid, Tally()))(scheme)
 
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
+    def transition(
+        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, also: Sequence[Action] = ()
+    ) -> None:
         """Bring all clients, or these, to that scheme: first here, at once; then each of them, by a plan.
 
-        Raises ``TransitionFailed`` if the broker cannot change; then nobody does.
+        ``also`` is what else the plan asks of whoever changes its scheme by it.  Raises ``TransitionFailed`` if the broker cannot
+        change; then nobody does.
         """
         if scheme == NULL:
             raise InvalidPlan("a broker needs a filter scheme: without one, it would forget its clients")
@@ -288,7 +291,8 @@ class SchemeExchange:
         for half in old:
             self.overlaps.begin(half, plan.clock, self._end_of_grace())
         group = EVERYBODY if clients is None else None
-        self._coordinator.execute([Exchange(PROXY, scheme)], members if clients is None else affected, group)
+        told = members if clients is None else affected
+        self._coordinator.execute([Exchange(PROXY, scheme), *also], told, group)
         self.memory.plans = self._coordinator.goal(EVERYBODY)
         self.memory.clock = plan.clock
         self._planned, self._addressed = self._host.now(), frozenset(members)

@@ -177,7 +177,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Of the recording."""
 
     numbers: dict[str, float] = msgspec.field(default_factory=dict)
-    """Of a run that was computed, and has nothing else; or of gateways, where there are some (``gatewaying``)."""
+    """What only some experiments measure; of a run that was computed, all that there is."""
 
     def phase(self, label: str) -> Phase:
         return {phase.label: phase for phase in self.phases}[label]

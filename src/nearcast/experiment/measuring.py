@@ -9,10 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from nearcast.dissemination.hybrid import MODES
 from nearcast.errors import InvalidRecord
 from nearcast.experiment.control import ControlTraffic
-from nearcast.experiment.gatewaying import gateway_numbers
 from nearcast.experiment.measures import Bands, Delivery, Followed, Mark, Measures, Phase, Rate, Series
 from nearcast.experiment.places import places_of, recall_map, transition_map
 from nearcast.experiment.runs import WINDOW, Run
@@ -70,7 +68,7 @@ def measure(run: Run, folder: Path) -> Measures:
         transition_map=transition_map(recording.transitions, recording.positions, run.proxy) if run.maps else None,
         timelines=timelines(recording.transitions, recording.clients, recording.start, run.proxy),
         folder=str(folder),
-        numbers=gateway_numbers(folder, run.settling) if MODES[run.scenario.delivery.mechanism].gateways else {},
+        numbers={} if run.numbers is None else dict(run.numbers(run.scenario, folder)),
     )
 
 

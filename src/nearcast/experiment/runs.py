@@ -45,6 +45,9 @@ class Run:
     maps: bool = False
     """Whether recall and transitions by place are wanted."""
 
+    numbers: Callable[[Scenario, Path], Mapping[str, float]] | None = None
+    """What else is to be measured in the recording, by name; a function of a module, as of ``Computed``."""
+
     @property
     def seconds(self) -> float:
         """How long it is compared with others."""

@@ -58,7 +58,8 @@ class Result(msgspec.Struct, frozen=True):
 def making(run: Run | Computed, seed: int) -> Making:
     asked = ""
     if isinstance(run, Run):
-        asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps, run.proxy))
+        more = None if run.numbers is None else f"{run.numbers.__module__}.{run.numbers.__qualname__}"
+        asked = repr((run.phases, run.cuts, run.transitions, run.window, run.settling, run.maps, run.proxy, more))
     return Making(run.digest, seed, version("nearcast"), _digest(measuring=False), _digest(measuring=True), asked)
 
 

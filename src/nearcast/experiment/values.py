@@ -49,7 +49,10 @@ def delay(run: str, phase: str = "all") -> Value:
     return value
 
 
-def of_phase(run: str, phase: str, value: Callable[[Phase], float | None]) -> Value:
+def number(run: str, *names: str) -> Value:
+    """The sum of these, which only some runs have."""
+
+    def of_phase(run: str, phase: str, value: Callable[[Phase], float | None]) -> Value:
     return lambda outcome: value(outcome[run].phase(phase))
 
 

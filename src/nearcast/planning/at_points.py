@@ -7,6 +7,7 @@ for another channel says so (5.3.2).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Final
 
 from nearcast.dissemination.planned_broker import PlannedBroker
@@ -14,6 +15,7 @@ from nearcast.filtering.attraction import Zones
 from nearcast.model.geometry import Point
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address
+from nearcast.transition.plan import Action
 from nearcast.transition.specification import MechanismSpec
 
 
@@ -40,8 +42,12 @@ class SchemesByPlace(Component):
         right = self._right(position, running)
         if running != right and exchange.follows(client):
             # Not by the broker itself: it would count the step of one client as one of its transitions.
-            exchange.transition(right, [client])
+            exchange.transition(right, [client], self._also(client, right))
             self._moved(client, position, running, right)
+
+    def _also(self, _client: Address, _right: MechanismSpec) -> Sequence[Action]:
+        """What else the client is to do when it comes to that scheme."""
+        return ()
 
     def _moved(self, client: Address, position: Point | None, before: MechanismSpec, after: MechanismSpec) -> None:
         """It has come, or gone; none: it is not known where it is."""

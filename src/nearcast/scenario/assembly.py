@@ -12,8 +12,8 @@ from nearcast.dissemination.cloud_broker import BrokerSettings, CloudBroker, Mem
 from nearcast.dissemination.cloud_client import ClientSettings, CloudClient
 from nearcast.dissemination.gateways.broker import ByGateways
 from nearcast.dissemination.gateways.client import GatewayClient
-from nearcast.dissemination.gateways.spreading import GatewaySpreading, gateway_settings
-from nearcast.dissemination.hybrid import MODES, Events, HybridEvents
+from nearcast.dissemination.gateways.spreading import GATEWAY, GatewaySpreading, gateway_settings
+from nearcast.dissemination.hybrid import MODES, HybridEvents
 from nearcast.dissemination.publisher import EventService
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
@@ -24,12 +24,13 @@ from nearcast.model.time import MICROSECONDS
 from nearcast.planning.adaptive import AdaptiveSchemes, AdaptiveSettings, alive_bytes
 from nearcast.planning.adhoc_timetable import AdHocEntry, AdHocTimetable
 from nearcast.planning.at_points import TransitionsAtPoints
+from nearcast.planning.coexistence import Coexistence, CoexistenceSettings, Mechanisms
 from nearcast.planning.expectations import Circumstances
 from nearcast.planning.gateway_timetable import GatewayTimetable
 from nearcast.planning.learning import LearnerSettings
 from nearcast.planning.ruled import RuledSchemes
 from nearcast.planning.timetable import Timetable, TimetableEntry
-from nearcast.runtime.host import Component
+from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import PORT_BYTES
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.simulation.cellular import CellularNetwork
@@ -43,13 +44,13 @@ from nearcast.scenario.ground import ground_of
 from nearcast.scenario.operations import Operation
 from nearcast.scenario.planning_section import AdaptivePlanning, when_none_holds
 from nearcast.scenario.replay import LoggedService
-from nearcast.scenario.schema import NETWORKS, Scenario
+from nearcast.scenario.schema import Scenario
 from nearcast.scenario.workload import Published
 from nearcast.scenario.workloads import Workloads
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.engine import HostEngine
-from nearcast.transition.specification import MechanismSpec
+from nearcast.transition.specification import NULL, MechanismSpec
 
 BROKER: Final = "broker"
 BROADCAST: Final = MechanismSpec("BROADCAST")
@@ -67,6 +68,9 @@ BROKER_METRICS: Final = {
     "schemes that go on for a while": "overlaps",
 }
 """Metrics of every run with a broker, and what they are in its statistics; sums since its start but for the first and last."""
+
+AT_POINTS: Final = "clients at attraction points"
+"""A metric of runs with coexistence: as far as the broker knows."""
 
 
 HEARD: Final = "events heard from gateways"
@@ -90,7 +94,7 @@ class Assembly:
         self.world: Final = World(
             self.simulation, self.ground.plane, len(self.names) + 1, sensor_errors=scenario.clients.errors()
         )
-        needed = NETWORKS[scenario.delivery.mechanism]
+        needed = scenario.networks
         self.cellular: Final = (
             CellularNetwork(self.simulation, scenario.cellular.profile(), infrastructure=[BROKER])
             if "cellular" in needed
@@ -154,8 +158,10 @@ class Assembly:
         if self.broker is not None:
             for name, part in BROKER_METRICS.items():
                 observers.measure(name, lambda part=part: getattr(self._broker_half().statistics(), part))  # type: ignore[misc]
+            if self._scenario.coexistence.inside is not None:
+                observers.measure(AT_POINTS, lambda: self._broker_host().component(Coexistence).statistics().at_points)
 
-        if MODES[self._scenario.delivery.mechanism].gateways:
+        if self._has_gateways:
             observers.measure(HEARD, lambda: sum(events for events, _ in self._heard_from_gateways()))
             observers.measure(COPIES, lambda: sum(copies for _, copies in self._heard_from_gateways()))
             observers.measure(
@@ -175,44 +181,57 @@ class Assembly:
 
     def _client(self, name: str) -> Callable[[], list[Component]]:
         def build() -> list[Component]:
-            carriers: list[tuple[Carrier, Events]] = []
+            cloud: list[Carrier] = []
+            ad_hoc: list[Carrier] = []
             machinery: list[Component] = [HostEngine()]
-            mode = MODES[self._scenario.delivery.mechanism]
             if self.cellular is not None:
                 machinery.append(TransitionAgent(acknowledge=self._scenario.transitions.acknowledged))
                 # Of gateways the registration tells both addresses.
-                local = "wifi" if self.radio is not None and not mode.gateways else None
-                cloud = CloudClient(BROKER, self.territory, self._client_settings(name), local_interface=local)
-                carriers.append((cloud, mode.cloud))
+                local = "wifi" if self.radio is not None and not self._has_gateways else None
+                cloud.append(CloudClient(BROKER, self.territory, self._client_settings(name), local_interface=local))
             if self.radio is not None:
-                carriers.append((AdHoc(self._adhoc_settings()), mode.ad_hoc))
-            if mode.gateways:
+                ad_hoc.append(AdHoc(self._adhoc_settings()))
+            passing: list[Component] = []
+            others: list[Carrier] = []
+            if self._has_gateways:
                 spreading = self._gateway_spreading()
-                carriers.append((GatewayClient(BROKER, spreading), Events.NONE))
-            service: EventService = HybridEvents(carriers)
+                others.append(GatewayClient(BROKER, spreading))
+                passing = [spreading, *others]
+            service: EventService = HybridEvents(
+                self._scenario.delivery.mechanism, ad_hoc=ad_hoc, cloud=cloud, others=others
+            )
             if self._log is not None:
                 service = LoggedService(service, self.simulation.start, self._log)
-            parts: list[Component] = [carrier for carrier, _ in carriers]
-            if mode.gateways:
-                parts.insert(-1, spreading)
-            return [*machinery, service, *parts, *self._workloads.applications(name)]
+            return [*machinery, service, *cloud, *ad_hoc, *passing, *self._workloads.applications(name)]
 
         return build
 
     def _adhoc_settings(self) -> AdHocSettings:
         how, mechanism = self._scenario.adhoc, self._scenario.delivery.mechanism
+        first = BROADCAST if mechanism in ("broadcast", "both") else how.mechanism.spec()
         return AdHocSettings(
-            mechanism=BROADCAST if mechanism in ("broadcast", "both") else how.mechanism.spec(),
+            mechanism=self._running_first(first),
             geofence=how.geofence,
-            self_healing=how.self_healing,
+            self_healing=self._heals,
             foreign=how.foreign,
         )
+
+    def _running_first(self, mechanism: MechanismSpec) -> MechanismSpec:
+        """Where there are some at attraction points only, everybody starts as if it were at none."""
+        return NULL if self._scenario.coexistence.inside else mechanism
+
+    @property
+    def _heals(self) -> bool:
+        # Else points that are told by the broker what to run would hear something else from their neighbours.
+        return self._scenario.adhoc.self_healing and not self._scenario.coexistence.tells_points()
 
     def _gateway_spreading(self) -> GatewaySpreading:
         how = self._scenario.adhoc
         return GatewaySpreading(
             gateway_settings(
-                self._scenario.gateways.mechanism.spec(), self_healing=how.self_healing, foreign=how.foreign
+                self._running_first(self._scenario.gateways.mechanism.spec()),
+                self_healing=self._heals,
+                foreign=how.foreign,
             )
         )
 
@@ -252,8 +271,8 @@ class Assembly:
             forget_after=scenario.delivery.forget_after,
         )
         gateways = None
-        if MODES[scenario.delivery.mechanism].gateways:
-            gateways = ByGateways(scenario.gateways.settings(scenario.radio.range))
+        if self._has_gateways:
+            gateways = ByGateways(scenario.gateway_settings())
         components: list[Component] = [
             HostEngine(),
             TransitionCoordinator(acknowledged=how.acknowledged),
@@ -273,12 +292,39 @@ class Assembly:
             components.append(RuledSchemes(rules, when_none_holds(scenario.rule, scenario.scheme)))
         if isinstance(scenario.planning, AdaptivePlanning):
             components.append(self._planner(scenario.planning))
-        if how.at_points:
-            inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=how.extension)
-            if gateways is not None:
-                inside = inside.changed("enable_updates", True)  # they are chosen by where they are (BYPASS.KOM 5.3.2)
+        inside = MechanismSpec.of("ATTRACT", catch_all=False, extension=how.extension)
+        if gateways is not None:
+            inside = inside.changed("enable_updates", True)  # they are chosen by where they are (BYPASS.KOM 5.3.2)
+        if scenario.coexistence.inside is not None:
+            components.append(self._coexistence(inside, MechanismSpec(scenario.coexistence.inside), gateways))
+        elif how.at_points:
             components.append(TransitionsAtPoints(self.territory.zones, inside, settings.scheme))
         return components
+
+    def _coexistence(self, scheme: MechanismSpec, mode: MechanismSpec, gateways: ByGateways | None) -> Coexistence:
+        scenario, how = self._scenario, self._scenario.coexistence
+        passing = scenario.gateways.mechanism
+        crowded = {LOCAL: scenario.adhoc.mechanism.spec()}
+        otherwise = {} if how.otherwise is None else {LOCAL: how.otherwise.spec()}
+        if gateways is not None:
+            crowded[GATEWAY] = passing.spec()
+            otherwise |= {GATEWAY: (how.gateways_otherwise or passing).spec()} if otherwise else {}
+        settings = CoexistenceSettings(
+            inside=scheme,
+            outside=scenario.scheme.spec(),
+            mode_outside=MechanismSpec(scenario.delivery.mechanism),
+            crowded=Mechanisms(mode, tuple(crowded.items())),
+            otherwise=Mechanisms(mode, tuple(otherwise.items())) if otherwise else None,
+            rule=how.rule(),
+            coordination=how.coordinated(),
+        )
+        return Coexistence(self.territory.zones, settings, gateways)
+
+    @property
+    def _has_gateways(self) -> bool:
+        """Anywhere."""
+        modes = (self._scenario.delivery.mechanism, self._scenario.coexistence.inside or "cloud")
+        return any(MODES[mode].gateways for mode in modes)
 
     def _planner(self, planning: AdaptivePlanning) -> Component:
         scenario, overhead = self._scenario, self._scenario.cellular.overhead + PORT_BYTES
@@ -298,6 +344,9 @@ class Assembly:
         return AdaptiveSchemes(self.territory, settings)
 
     def _broker_half(self) -> CloudBroker:
+        return self._broker_host().component(CloudBroker)
+
+    def _broker_host(self) -> Host:
         assert self.broker is not None
         assert self.broker.host is not None
-        return self.broker.host.component(CloudBroker)
+        return self.broker.host

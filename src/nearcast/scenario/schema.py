@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.hybrid import MODES
 from nearcast.scenario.adhoc_section import AdHocSection
+from nearcast.scenario.coexistence_section import CoexistenceSection
 from nearcast.scenario.gateways_section import AT_POINTS, GatewaysSection
 from nearcast.scenario.kinds import entry
 from nearcast.scenario.loads import WORKLOADS, Publications, Workload
@@ -50,6 +52,9 @@ class Scenario(Section):
     gateways: GatewaysSection = entry(
         Table(GatewaysSection), {}, "who passes events of the broker on to those near, where somebody does"
     )
+    coexistence: CoexistenceSection = entry(
+        Table(CoexistenceSection), {}, "other mechanisms at attraction points than elsewhere"
+    )
     scheme: Scheme = entry(SCHEMES, {}, "the filter scheme with which the run starts")
     transition: tuple[TransitionEntry, ...] = entry(
         Tables(Table(TransitionEntry)), [], "when clients and broker change to another one"
@@ -69,6 +74,16 @@ class Scenario(Section):
     def digest(self) -> str:
         """SHA-256 of what the scenario says, whatever the form in which it does, and of the files it names."""
         return digest(self)
+
+    @property
+    def networks(self) -> frozenset[str]:
+        """What it takes to deliver events, anywhere."""
+        inside = self.coexistence.inside
+        return NETWORKS[self.delivery.mechanism] | (frozenset() if inside is None else NETWORKS[inside])
+
+    def gateway_settings(self) -> GatewaySettings:
+        settings = self.gateways.settings(self.radio.range)
+        return settings if self.coexistence.inside is None else replace(settings, schemes=AT_POINTS)
 
     def contradictions(self) -> Iterator[Contradiction]:
         yield from self._ground()
@@ -109,9 +124,11 @@ class Scenario(Section):
                     f"'{scheme.word}' needs attraction points, and a '{world.word}' world brings none;"
                     " add some as [[world.attraction_points]]",
                 )
-        if self.transitions.at_points and not has_points:
+        by_place = {"transitions.at_points": self.transitions.at_points}
+        by_place["coexistence.inside"] = self.coexistence.inside is not None
+        for key in [key for key, used in by_place.items() if used and not has_points]:
             yield Contradiction(
-                ("transitions.at_points", "world.kind", "world.attraction_points"),
+                (key, "world.kind", "world.attraction_points"),
                 f"needs attraction points, and a '{world.word}' world brings none;"
                 " add some as [[world.attraction_points]]",
             )
@@ -126,12 +143,15 @@ class Scenario(Section):
     def _networks(self) -> Iterator[Contradiction]:
         mechanism = self.delivery.mechanism
         for network, section in (("cellular", self.cellular), ("radio", self.radio)):
-            if network in NETWORKS[mechanism] and not section.enabled:
+            if network in self.networks and not section.enabled:
+                asks = ("delivery.mechanism", mechanism)
+                if network not in NETWORKS[mechanism]:
+                    asks = ("coexistence.inside", str(self.coexistence.inside))
                 yield Contradiction(
-                    ("delivery.mechanism", f"{network}.enabled"),
-                    f"'{mechanism}' needs {network}, which is switched off; set {network}.enabled = true",
+                    (asks[0], f"{network}.enabled"),
+                    f"'{asks[1]}' needs {network}, which is switched off; set {network}.enabled = true",
                 )
-        longest = self.radio.longest_message if "radio" in NETWORKS[mechanism] else math.inf
+        longest = self.radio.longest_message if "radio" in self.networks else math.inf
         for number, load in enumerate(self.workload, 1):
             if isinstance(load, Publications) and load.payload > longest:
                 yield Contradiction(
@@ -150,12 +170,27 @@ class Scenario(Section):
             "rule": bool(self.rule),
             "planning.kind": isinstance(self.planning, AdaptivePlanning),
         }
+        by_place = {
+            "transitions.at_points": self.transitions.at_points,
+            "coexistence.inside": self.coexistence.inside is not None,
+        }
         # Both would undo what the other one does, at every report of a client.
-        for key in [key for key, used in deciding.items() if used and self.transitions.at_points]:
-            yield Contradiction(
-                ("transitions.at_points", key), f"clients change one by one, and by '{key}' all together; leave one out"
-            )
+        for place in [key for key, used in by_place.items() if used]:
+            for key in [key for key, used in deciding.items() if used]:
+                yield Contradiction(
+                    (place, key), f"clients change one by one, and by '{key}' all together; leave one out"
+                )
         mechanism = self.delivery.mechanism
+        if self.coexistence.inside is not None and mechanism != "cloud":
+            yield Contradiction(
+                ("coexistence.inside", "delivery.mechanism"),
+                f"outside of attraction points events go by way of the cloud, not by '{mechanism}'; set it to 'cloud'",
+            )
+        if self.coexistence.coordination == "self-healing" and not self.adhoc.self_healing:
+            yield Contradiction(
+                ("coexistence.coordination", "adhoc.self_healing"),
+                "'self-healing' is switched off; set adhoc.self_healing = true",
+            )
         if "cellular" not in NETWORKS[mechanism]:
             deciding |= {"transitions.at_points": self.transitions.at_points, "privacy.share": self.privacy.share > 0}
             for key in [key for key, used in deciding.items() if used]:

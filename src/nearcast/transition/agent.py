@@ -99,6 +99,7 @@ class TransitionAgent(Component):
             outdated_by = self.goal.outdated_by(plan.id, place, action)
             if outdated_by is not None:
                 self._outdated += 1
+                self.goal.pass_over(plan.id, place, action)
                 if outdated_by != plan.id:  # that is: unless self-healing was faster
                     newer = max(newer or outdated_by, outdated_by)
                 continue

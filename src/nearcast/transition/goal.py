@@ -14,8 +14,11 @@ from typing import Final
 
 from nearcast.errors import NearcastError
 from nearcast.transition.plan import Action, Exchange, ExecutionPlan, PlanId, SetState
+from nearcast.transition.specification import NULL
 
 NEVER: Final = PlanId(0, "")
+HEARD: Final = 2**31
+"""The place of what a host did because it heard of another's plan: after all that the plan itself may ask for."""
 
 
 @dataclass(slots=True)
@@ -24,6 +27,8 @@ class _Wanted:
 
     exchange: tuple[PlanId, int, Exchange] | None = None
     states: dict[str, tuple[PlanId, int, SetState]] = field(default_factory=dict)
+    told: tuple[PlanId, int] = NEVER, 0
+    """The newest exchange that this host was told, not counting what it only heard."""
 
     @property
     def newest(self) -> tuple[PlanId, int]:
@@ -51,13 +56,25 @@ class Goal:
         return max((wanted.newest[0].clock for wanted in self._proxies.values()), default=0)
 
     def outdated_by(self, plan: PlanId, place: int, action: Action) -> PlanId | None:
-        """The plan that said something newer about what this action, the ``place``-th of its plan, is about."""
+        """The plan that said something newer about what this action, the ``place``-th of its plan, is about.
+
+        Who is told to run nothing is deaf from then on.  So what it has heard since, while it was being told, counts for nothing:
+        had the plan been faster, it would not have heard it.
+        """
         wanted, order = self._proxies.get(action.proxy, _Wanted()), (plan, place)
         held = wanted.states.get(action.state) if isinstance(action, SetState) else None
+        if isinstance(action, Exchange) and action.target == NULL:
+            return wanted.told[0] if order <= wanted.told else None
         for entry in (wanted.exchange, held):
             if entry and order <= entry[:2]:
                 return entry[0]
         return None
+
+    def pass_over(self, plan: PlanId, place: int, action: Action) -> None:
+        """Take note that this host was told so, though something newer is known."""
+        if isinstance(action, Exchange):
+            wanted = self._proxies.setdefault(action.proxy, _Wanted())
+            wanted.told = max(wanted.told, (plan, place))
 
     def accept(self, plan: PlanId, place: int, action: Action) -> None:
         """Take note of an action that is not outdated."""
@@ -67,6 +84,7 @@ class Goal:
             wanted.states[action.state] = (*order, action)
         else:
             wanted.exchange = (*order, action)
+            wanted.told = wanted.told if place == HEARD else order
             wanted.states = {state: entry for state, entry in wanted.states.items() if entry[:2] > order}
 
     @contextmanager

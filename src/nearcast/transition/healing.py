@@ -12,12 +12,10 @@ from typing import Final
 
 from nearcast.errors import InvalidInput, TransitionFailed
 from nearcast.transition.engine import TransitionEngine
-from nearcast.transition.goal import Goal
+from nearcast.transition.goal import HEARD, Goal
 from nearcast.transition.plan import Exchange, PlanId
 from nearcast.transition.proxy import ParallelProxy
 from nearcast.transition.specification import MechanismSpec
-
-_LAST: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class SelfHealing:
             return False
         try:
             # No plan asked for it: the records show self-healing by that.
-            self._exchange(heard, spec, None)
+            self._exchange(heard, HEARD, spec, None)
         except TransitionFailed:
             self._failed += 1
             return False
@@ -69,14 +67,14 @@ class SelfHealing:
     def initiate(self, spec: MechanismSpec, initiator: str) -> PlanId:
         """Start a new exchange here; it spreads from this host on."""
         plan = PlanId(self.goal.newest(self._proxy.name).clock + 1, initiator)
-        self._exchange(plan, spec, str(plan))
+        self._exchange(plan, 0, spec, str(plan))
         return plan
 
     def statistics(self) -> HealingStatistics:
         clock = self.goal.newest(self._proxy.name).clock
         return HealingStatistics(clock, self._conflicts, self._healed, self._failed)
 
-    def _exchange(self, plan: PlanId, spec: MechanismSpec, shown: str | None) -> None:
-        # As the last action of the plan: the specification says all that the plan set.
-        with self.goal.accepting(plan, _LAST, Exchange(self._proxy.name, spec)):
+    def _exchange(self, plan: PlanId, place: int, spec: MechanismSpec, shown: str | None) -> None:
+        # What is heard comes last: the specification says all that the plan set.
+        with self.goal.accepting(plan, place, Exchange(self._proxy.name, spec)):
             self._engine.execute(self._proxy.name, spec, shown)

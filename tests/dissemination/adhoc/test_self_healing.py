@@ -141,6 +141,32 @@ def test_who_was_told_to_run_nothing_is_not_drawn_in_by_those_who_pass_by() -> N
     assert village.adhoc(1).statistics().published == 0
 
 
+ORDERS = st.lists(st.sampled_from([NULL, of("GOSSIP"), of("PLAN-B")]), min_size=1, max_size=6)
+HEARD = st.lists(st.tuples(st.integers(1, 20), st.sampled_from(TARGETS)), max_size=6)
+
+
+@given(ORDERS, HEARD, st.randoms(use_true_random=False))
+def test_a_host_that_was_told_to_stop_stops_whatever_it_has_heard_meanwhile(
+    orders: list[MechanismSpec], marks: list[tuple[int, MechanismSpec]], random: Random
+) -> None:
+    """Orders of one coordinator overtake each other, and marks of plans that others got come in between: the last order decides."""
+    village = Village(nowhere(1), NULL, agents=True)
+    told = [(3 * number, target) for number, target in enumerate(orders, 1)]
+    arriving = [("told", *each) for each in told] + [("heard", 3 * clock + 1, target) for clock, target in marks]
+    random.shuffle(arriving)
+    adhoc, newest = village.adhoc(0), 0
+    for how, clock, target in arriving:
+        if how == "told":
+            assert executed(village, 0, clock, target)
+            newest = max(newest, clock)
+        elif adhoc.running != NULL:  # who runs nothing is deaf
+            adhoc._healing.incoming(target, clock, "broker")
+        last = dict(told).get(newest, NULL)
+        assert (adhoc.running == NULL) == (last == NULL)
+        if last != NULL:
+            assert plan(village, 0) >= PlanId(newest, "broker"), "never back to an older plan"
+
+
 @pytest.mark.parametrize("cut", [2, 4])
 def test_a_partition_heals_on_contact_and_the_newer_side_wins(cut: int) -> None:
     village = Village(nowhere(HOSTS), of("FLOODING"), edges=chain(HOSTS))

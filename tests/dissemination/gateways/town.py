@@ -20,7 +20,7 @@ from nearcast.dissemination.gateways.client import GatewayClient
 from nearcast.dissemination.gateways.registry import PROXY
 from nearcast.dissemination.gateways.settings import GatewaySettings, GatewayStatistics
 from nearcast.dissemination.gateways.spreading import GatewaySpreading, gateway_settings
-from nearcast.dissemination.hybrid import MODES, Events, HybridEvents
+from nearcast.dissemination.hybrid import HybridEvents
 from nearcast.dissemination.wire import EventMessage
 from nearcast.model.area import Circle
 from nearcast.model.subscription import Subscription
@@ -226,8 +226,8 @@ class GatewayTown:
         gateway = GatewayClient("broker", spreading, again=5.0)
         if self.options.local is None:
             return [*machinery, CarriedEvents([cloud, gateway]), cloud, spreading, gateway, application]
-        by_radio, mode = self._deaf(DeafAtTimes(AdHocSettings(self.options.local)), name), MODES["gateway"]
-        service = HybridEvents([(cloud, mode.cloud), (by_radio, mode.ad_hoc), (gateway, Events.NONE)])
+        by_radio = self._deaf(DeafAtTimes(AdHocSettings(self.options.local)), name)
+        service = HybridEvents("gateway", ad_hoc=[by_radio], cloud=[cloud], others=[gateway])
         return [*machinery, service, cloud, by_radio, spreading, gateway, application]
 
     def _spreading(self, name: str) -> OneHop | DeafSpreading:

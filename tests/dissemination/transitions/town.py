@@ -29,6 +29,7 @@ from nearcast.runtime.ports import Address, Cancellable
 from nearcast.runtime.simulation.distributions import Uniform
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.mobility.waypoint import RandomWaypoint
+from nearcast.runtime.simulation.network import Network
 from nearcast.runtime.simulation.world import SimulatedHost, World
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.coordinator import TransitionCoordinator
@@ -214,13 +215,14 @@ class Town:
             sent=self._sent,
             received=self._received,
         )
+        self.local: Final = self._local_networks()
         self.names: Final = [f"c{number}" for number in range(story.clients)]
         walk = RandomWaypoint(story.bounds, Uniform(1.0, max(1.0, story.speed)), Uniform(0.0, 4.0))
         away = {fault.host for fault in faults if fault.what == "join"} - {
             fault.host for fault in faults if fault.what != "join"
         }
         for number, name in enumerate(self.names):
-            self.world.add(name, self._client(number, name), [self.network])
+            self.world.add(name, self._client(number, name), [self.network, *self.local])
             if story.speed:
                 self.world.motion.move(number, walk, story.random("walk", number))
             else:
@@ -284,9 +286,18 @@ class Town:
             )
             carrier = CloudClient(BROKER, self._territory, settings)
             agent = TransitionAgent(acknowledge=options.acknowledged)
-            return [HostEngine(), agent, CarriedEvents([carrier]), carrier, Application(self.story, number, told)]
+            application = Application(self.story, number, told)
+            return [HostEngine(), agent, *self._carried(carrier), application]
 
         return build
+
+    def _carried(self, cloud: CloudClient) -> list[Component]:
+        """The service, and what it uses."""
+        return [CarriedEvents([cloud]), cloud]
+
+    def _local_networks(self) -> list[Network]:
+        """Those that clients have beside the cellular one."""
+        return []
 
     # What happens
 

@@ -8,7 +8,7 @@ it finds the plan for everybody, and clients whose clocks are older: as if these
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -18,7 +18,7 @@ from nearcast.dissemination.scheme_exchange import SchemeExchange, _Copied
 from nearcast.errors import TransitionFailed
 from nearcast.filtering.broker_half import BrokerHalf
 from nearcast.runtime.ports import Address
-from nearcast.transition.plan import Exchange, PlanId
+from nearcast.transition.plan import Action, Exchange, PlanId
 from nearcast.transition.specification import MechanismSpec
 
 
@@ -89,14 +89,16 @@ class GradualExchange(SchemeExchange):
         """Whoever remains stays where it is."""
         self._underway = None
 
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
+    def transition(
+        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, also: Sequence[Action] = ()
+    ) -> None:
         if clients is None:
-            super().transition(scheme)
+            super().transition(scheme, None, also)
             self._underway = None
             return
         some, underway = list(clients), self._underway
         staying = [client for client in some if self._remains(client) and self._proxy.spec_for(client) == scheme]
-        super().transition(scheme, some)
+        super().transition(scheme, some, also)
         if underway is not None and staying:
             self._leave(underway, staying)
 

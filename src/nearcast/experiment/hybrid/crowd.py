@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from nearcast.experiment.adhoc.crowd import SECONDS, SETTLING, STANDARD
+from nearcast.experiment.gatewaying import gateway_numbers
 from nearcast.experiment.plans import RADIAL, workload
 from nearcast.experiment.runs import WINDOW, Run, scenario
-from nearcast.experiment.values import Value
-
-STANDARD: Final = "802.11g"
-"""The text names no rate; with 802.11b, whose broadcasts go out at 1 Mbit/s, 297 people who publish once a second fill the air."""
-
-SECONDS: Final = 120.0
-"""The documents' runs are 25 min long; but people start as if they had been on their way for ever, so that more time only makes the mean
-more certain."""
+from nearcast.scenario.schema import Scenario
 
 QUICK_SECONDS: Final = 13.0
 """Without what does not count, five: one report of everybody's position."""
 
-SETTLING: Final = 10.0
 QUICK_SETTLING: Final = 6.0
 """Seconds: everybody has had a fix, and is in the channel that it belongs to."""
 
@@ -46,9 +41,13 @@ def run_of(name: str, mode: str, *, quick: bool, kind: str = "AR", changes: Mapp
         ),
         window=2.0 if quick else WINDOW,
         settling=QUICK_SETTLING if quick else SETTLING,
+        numbers=_quick_numbers if quick else _numbers,
     )
 
 
-def number(run: str, name: str) -> Value:
-    """Of gateways (``gatewaying``)."""
-    return lambda outcome: outcome[run].numbers[name]
+def _numbers(_scenario: Scenario, folder: Path) -> Mapping[str, float]:
+    return gateway_numbers(folder, SETTLING)
+
+
+def _quick_numbers(_scenario: Scenario, folder: Path) -> Mapping[str, float]:
+    return gateway_numbers(folder, QUICK_SETTLING)

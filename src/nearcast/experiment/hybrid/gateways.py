@@ -14,10 +14,10 @@ from nearcast.experiment.drawings import boxes_of
 from nearcast.experiment.experiment import Drawing, Experiment
 from nearcast.experiment.figures.boxes import bars
 from nearcast.experiment.gatewaying import CANDIDATES, DELIVERIES, FAIRNESS, GATEWAYS, MOST_DELIVERIES
-from nearcast.experiment.hybrid.crowd import DOCUMENTS_GATEWAYS, number, run_of
+from nearcast.experiment.hybrid.crowd import DOCUMENTS_GATEWAYS, run_of
 from nearcast.experiment.partial_transitions import EXTENSION
 from nearcast.experiment.runs import DOCUMENTS_WAY, Run
-from nearcast.experiment.values import Value, difference, distance, kilobits, quotient, recall
+from nearcast.experiment.values import Value, difference, distance, kilobits, number, quotient, recall
 
 SELECTIONS: Final = ("DKC-LEACH", "SKC-LEACH", "CS-WCA")
 MECHANISMS: Final[Mapping[str, tuple[Mapping[str, Any], float]]] = {
