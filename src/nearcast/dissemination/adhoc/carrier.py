@@ -18,12 +18,13 @@ from nearcast.dissemination.adhoc.registry import spreading
 from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.inbox import DELIVERED
+from nearcast.dissemination.transport.local_link import local_link
 from nearcast.dissemination.wire import event_in, message_of
 from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.runtime.host import Host
-from nearcast.runtime.ports import Address, Endpoint, Repeated, Sending
+from nearcast.runtime.ports import Address, Endpoint, Link, Repeated, Sending
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.goal import Goal
@@ -93,11 +94,11 @@ class AdHoc(Carrier):
     """After ``HostEngine``, the ``TransitionAgent`` if there is one, and the service among the components of its host."""
 
     def __init__(self, settings: AdHocSettings, interface: str = "wifi", path: str | None = None) -> None:
-        """``path`` is how records call this way; the interface's name if not given."""
+        """The interface is for hosts without a ``LocalTransport``.  ``path`` is how records call this way; the interface's name if not given."""
         self.settings: Final = settings
         self._fence: Final = settings.geofence
         self._interface: Final = interface
-        self._path: Final = path or interface
+        self._path: Final = path
         self._tally: Final = Tally()
         self._streams: Final[dict[str, Random]] = {}
         self._published = self._copies = self._fenced = self._foreign = self._ignored = self._malformed = 0
@@ -107,6 +108,7 @@ class AdHoc(Carrier):
         self._changes = -1
         self._runs = False
         self._host: Host
+        self._link: Link
         self._endpoint: Endpoint
         self._repeated: Repeated
         self._goal: Goal
@@ -117,7 +119,8 @@ class AdHoc(Carrier):
         self._host = host
         engine = host.component(HostEngine).engine
         guarded = engine.silence.guarded
-        self._endpoint = host.link(self._interface).open(self.settings.port, self._receive, AdHocEvents, Hello)
+        self._link = local_link(host, self._interface)
+        self._endpoint = self._link.open(self.settings.port, self._receive, AdHocEvents, Hello)
         self._repeated = self._endpoint.repeater()
         air = Air(
             now=host.clock.now,
@@ -247,7 +250,7 @@ class AdHoc(Carrier):
         except InvalidInput:  # somebody else's bytes
             self._malformed += 1
             return
-        outcome = self.inbox.receive(event, self._path, carried.hops)
+        outcome = self.inbox.receive(event, self._path or self._link.interface, carried.hops)
         if self._fence and message.local and outcome != DELIVERED:
             self._fenced += 1
         else:
