@@ -2,16 +2,20 @@
 
 import pickle
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nearcast.dissemination.adhoc.carrier import AdHoc
 from nearcast.errors import InvalidScenario
+from nearcast.records.reader import read as read_table
 from nearcast.records.writer import RecordWriter
+from nearcast.runtime.energy import BLUETOOTH_LE_ENERGY, WIFI_ENERGY
 from nearcast.runtime.observers import Observers
 from nearcast.scenario.reading import parse, read
-from nearcast.scenario.simulation import RecordedRun
+from nearcast.scenario.simulation import RecordedRun, simulate
 from nearcast.transition.specification import MechanismSpec
 
 of = MechanismSpec.of
@@ -48,6 +52,14 @@ def test_mechanisms_have_their_parameters_with_units_and_bounds() -> None:
 
 
 ADHOC = "delivery.mechanism = 'adhoc'\n"
+BLUETOOTH_AT_TEN = """
+[[adhoc.transport_transition]]
+at = "10 s"
+{initiators}
+[adhoc.transport_transition.transport]
+kind = "BLUETOOTH"
+grace = "2 s"
+"""
 MISTAKES = {
     "[adhoc.mechanism]\nkind = 'GOSIP'": "adhoc.mechanism.kind: 'GOSIP' is not possible; .* did you mean 'GOSSIP'",
     "[adhoc.mechanism]\nkind = 'GOSSIP'\np = 1.5": "adhoc.mechanism.p: 1.5 is too large; at most 1 is possible",
@@ -64,6 +76,19 @@ MISTAKES = {
     ADHOC + "run.duration = '9 s'\n" + AT_TEN.format(initiators="initiators = 1"): "10 s is not before the end",
     ADHOC + "cellular.enabled = false\nradio.enabled = false": "'adhoc' needs radio, which is switched off",
     "delivery.mechanism = 'augment'\ncellular.enabled = false": "'augment' needs cellular, which is switched off",
+    "[adhoc.transport]\nkind = 'BLUETOTH'": "adhoc.transport.kind: 'BLUETOTH' is not possible; .* did you mean 'BLUETOOTH'",
+    "[adhoc.transport]\ngrace = '5 m'": "adhoc.transport.grace: '5 m' is a length",
+    "[bluetooth]\nsensitivity = '-20 dBm'": "bluetooth.sensitivity: '-20 dBm' is too large",
+    BLUETOOTH_AT_TEN.format(initiators=""): r"adhoc.transport_transition\[1\]: 'cloud' uses no local transport",
+    ADHOC
+    + BLUETOOTH_AT_TEN.format(initiators=""): r"transport_transition\[1\].initiators: 'adhoc' has no broker that tells",
+    ADHOC + BLUETOOTH_AT_TEN.format(initiators="initiators = 298"): "asks for 298 clients, but there are 297",
+    ADHOC
+    + "adhoc.self_healing = false\n"
+    + BLUETOOTH_AT_TEN.format(initiators="initiators = 1"): "which is switched off",
+    ADHOC
+    + "run.duration = '9 s'\n"
+    + BLUETOOTH_AT_TEN.format(initiators="initiators = 1"): "10 s is not before the end",
     ADHOC + "[[transition]]\nat = '5 s'": "transition: means nothing without a broker, and 'adhoc' has none",
 }
 
@@ -124,3 +149,49 @@ def test_several_transitions_follow_each_other() -> None:
     run, rows = ran(text)
     assert running(run) == {"BROADCAST": 20}
     assert Counter(row[4] for row in rows) == dict.fromkeys(["PLAN-B", "HYPERG", "FLOODING", "BROADCAST"], 20)
+
+
+@pytest.mark.parametrize(
+    ("mode", "initiators"), [("augment", ""), ("augment", "initiators = 1"), ("adhoc", "initiators = 2")]
+)
+def test_at_set_times_transports_change_and_what_that_costs_is_recorded(
+    mode: str, initiators: str, tmp_path: Path
+) -> None:
+    # So dense that Bluetooth reaches everybody.
+    dense = SMALL.replace("200 m", "60 m")
+    text = f"delivery.mechanism = '{mode}'\n" + BLUETOOTH_AT_TEN.format(initiators=initiators) + dense
+    game = parse(text)
+    assert game == parse(game.to_toml())
+    summary = simulate(game, 1, out=tmp_path / "run")
+    changed = [row for row in read_table(tmp_path / "run", "transitions").to_pylist() if row["proxy"] == "transport"]
+    assert Counter(row["target"] for row in changed) == {"WIFI": 20, "BLUETOOTH(grace=2.0)": 20}
+    assert summary.counts["bluetooth_bytes_sent"] > 0
+    energy = {(row["host"], row["interface"]): row for row in read_table(tmp_path / "run", "energy").to_pylist()}
+    traffic = read_table(tmp_path / "run", "traffic").to_pylist()
+    assert len(energy) == 40
+    for (host, interface), row in energy.items():
+        costs = WIFI_ENERGY if interface == "wifi" else BLUETOOTH_LE_ENERGY
+        sent = [each for each in traffic if each["interface"] == interface and each["host"] == host]
+        sent = [each for each in sent if each["direction"] == "sent"]
+        by_hand = sum(
+            each["messages"] * costs.sent_message_joules + each["bytes"] * costs.sent_byte_joules for each in sent
+        )
+        assert row["sending_joules"] == pytest.approx(by_hand)
+        assert row["listening_joules"] == pytest.approx(row["listened"] / 1e6 * costs.listening_watts)
+    means = {
+        interface: sum(row["listened"] for (_, on), row in energy.items() if on == interface) / 20e6
+        for interface in ("wifi", "bluetooth")
+    }
+    assert means == {"wifi": pytest.approx(12.0, abs=0.6), "bluetooth": pytest.approx(10.0, abs=0.6)}
+    spread = read_table(tmp_path / "run", "notifications").to_pylist()
+    ways = Counter(row["path"] for row in spread if row["outcome"] == "delivered")
+    assert ways["wifi"] > 100
+    assert ways["bluetooth"] > 100
+    # The last half is Bluetooth's, but for the grace period.
+    late = [
+        row
+        for row in spread
+        if row["path"] == "wifi"
+        and row["time"] > datetime.fromtimestamp(game.run.start / 1e6, UTC) + timedelta(seconds=12.5)
+    ]
+    assert late == []

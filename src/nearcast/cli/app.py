@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from nearcast.cli import bench, experiment, pipeline, user
-from nearcast.cli.demo import demo
+from nearcast.cli import bench, demo, experiment, pipeline, user
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
@@ -32,10 +31,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(demo.app, name="demo")
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(user.app, name="user")
 app.add_typer(pipeline.app, name="pipeline")
-app.command()(demo)
 app.command()(serve)
 app.command()(transition)
 app.command()(simulate)

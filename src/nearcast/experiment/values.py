@@ -51,8 +51,10 @@ def delay(run: str, phase: str = "all") -> Value:
 
 def number(run: str, *names: str) -> Value:
     """The sum of these, which only some runs have."""
+    return lambda outcome: sum(outcome[run].numbers[name] for name in names)
 
-    def of_phase(run: str, phase: str, value: Callable[[Phase], float | None]) -> Value:
+
+def of_phase(run: str, phase: str, value: Callable[[Phase], float | None]) -> Value:
     return lambda outcome: value(outcome[run].phase(phase))
 
 

@@ -54,6 +54,7 @@ KIND_CLASSES: Final[Mapping[str, str]] = {
     "joining": "context",
     "plan": "coordination",
     "plan done": "coordination",
+    "transport": "coordination",
     "alive": "session",
     "goodbye": "session",
     "gateway registration": "session",

@@ -25,6 +25,9 @@ class AdHocEntry:
     initiators: int | None = None
     """So many clients, drawn at random, are told; none: everybody."""
 
+    proxy: str = LOCAL
+    """Which of their mechanisms it is: how events spread, or over what transport."""
+
 
 class AdHocTimetable(Component):
     """After ``TransitionCoordinator`` and ``PlannedBroker`` among the components of the broker's host, which itself changes nothing."""
@@ -39,7 +42,7 @@ class AdHocTimetable(Component):
         random = host.random("ad hoc timetable")
 
         def execute(entry: AdHocEntry) -> None:
-            told, change = broker.clients, Exchange(LOCAL, entry.mechanism)
+            told, change = broker.clients, Exchange(entry.proxy, entry.mechanism)
             if entry.initiators is None:
                 coordinator.execute([change], told, EVERYBODY)
             else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.records.column import RecordTable, count, instant, name
+from nearcast.records.column import RecordTable, count, instant, measure, name
 
-_INTERFACE: Final = name("interface", "`cellular`, `wifi`")
+_INTERFACE: Final = name("interface", "`cellular`, `wifi`, `bluetooth`")
 _KIND: Final = name(
     "kind", "what the message is for, such as `event` (on every hop), `subscription`, or `context` (a position report)"
 )
@@ -57,5 +57,20 @@ TRAFFIC: Final = RecordTable(
         name("host", "whose interface it is"),
         count("messages", "how many"),
         count("bytes", "their size together, headers included"),
+    ),
+)
+
+ENERGY: Final = RecordTable(
+    "energy",
+    "What an interface of a host cost its battery in a time frame, in joules; that of the simulator is the whole run. Only of radios whose costs are known.",
+    (
+        instant("since", "start of the time frame"),
+        instant("until", "its end, which is no longer part of it"),
+        _INTERFACE,
+        name("host", "whose interface it is"),
+        count("listened", "microseconds for which somebody listened there"),
+        measure("sending_joules", "for the messages and bytes that `traffic` says were sent"),
+        measure("receiving_joules", "for those that were received, beyond listening"),
+        measure("listening_joules", "for listening"),
     ),
 )

@@ -25,6 +25,7 @@ TABLES: Final[tuple[RecordTable, ...]] = (
     network.MESSAGES,
     network.DROPS,
     network.TRAFFIC,
+    network.ENERGY,
     adaptation.TRANSITIONS,
     sampling.METRICS,
 )

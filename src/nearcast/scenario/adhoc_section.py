@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from nearcast.dissemination.adhoc.registry import MECHANISMS as REGISTERED
+from nearcast.dissemination.transport.registry import TRANSPORTS as REGISTERED_TRANSPORTS
 from nearcast.scenario.declared_sections import Declared, DeclaredSections
 from nearcast.scenario.kinds import Count, Flag, Optional, Quantity, Range, entry
 from nearcast.scenario.problems import Contradiction
@@ -22,20 +23,38 @@ class Spreading(Declared):
     registered: ClassVar[Registry[Any]] = REGISTERED
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transport(Declared):
+    """What all transports share."""
+
+    registered: ClassVar[Registry[Any]] = REGISTERED_TRANSPORTS
+
+
 SPREADING: Final = Varieties("kind", DeclaredSections(Spreading), "GOSSIP")
+TRANSPORTS: Final = Varieties("kind", DeclaredSections(Transport), "WIFI")
+_AT: Final = Quantity(DURATION, Range(least=0.0))
+_INITIATORS: Final = Optional(Count(Range(least=1)))
+_FROM_THEM: Final = (
+    "so many clients, drawn at random, are told, and it spreads from them; if not given, the broker tells everybody"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdHocTransition(Section):
     """``[[adhoc.transition]]``: at that time, hosts change to that mechanism."""
 
-    at: float = entry(Quantity(DURATION, Range(least=0.0)), "1 min", "when, after the start of the run")
+    at: float = entry(_AT, "1 min", "when, after the start of the run")
     mechanism: Spreading = entry(SPREADING, {}, "to which mechanism")
-    initiators: int | None = entry(
-        Optional(Count(Range(least=1))),
-        None,
-        "so many clients, drawn at random, are told, and it spreads from them; if not given, the broker tells everybody",
-    )
+    initiators: int | None = entry(_INITIATORS, None, _FROM_THEM)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransportTransition(Section):
+    """``[[adhoc.transport_transition]]``: at that time, hosts change to that transport."""
+
+    at: float = entry(_AT, "1 min", "when, after the start of the run")
+    transport: Transport = entry(TRANSPORTS, {}, "to which transport")
+    initiators: int | None = entry(_INITIATORS, None, _FROM_THEM)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +74,17 @@ class AdHocSection(Section):
     transition: tuple[AdHocTransition, ...] = entry(
         Tables(Table(AdHocTransition)), [], "when hosts change to another mechanism"
     )
+    transport: Transport = entry(TRANSPORTS, {}, "the radio over which they spread when the run starts")
+    transport_transition: tuple[TransportTransition, ...] = entry(
+        Tables(Table(TransportTransition)), [], "when hosts change to another transport"
+    )
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The local links that hosts need: Wi-Fi, and what else is named."""
+        named = [self.transport, *(each.transport for each in self.transport_transition)]
+        needed = [REGISTERED_TRANSPORTS[each.word].parameters.interface for each in named]
+        return tuple(dict.fromkeys(["wifi", *needed]))
 
     def contradictions(self) -> Iterator[Contradiction]:
         named = [("mechanism", self.mechanism)]
@@ -64,9 +94,12 @@ class AdHocSection(Section):
                 yield Contradiction(
                     (key,), "'UNICAST' sends to hosts that somebody names, and nobody does here; choose 'BROADCAST'"
                 )
-        for number, each in enumerate(self.transition, 1):
-            if each.initiators is not None and not self.self_healing:
+        begun = [(f"transition.{number}", each.initiators) for number, each in enumerate(self.transition, 1)]
+        changes = enumerate(self.transport_transition, 1)
+        begun += [(f"transport_transition.{number}", each.initiators) for number, each in changes]
+        for key, initiators in begun:
+            if initiators is not None and not self.self_healing:
                 yield Contradiction(
-                    (f"transition.{number}.initiators", "self_healing"),
+                    (f"{key}.initiators", "self_healing"),
                     "it spreads from them by self-healing, which is switched off; set self_healing = true",
                 )

@@ -15,6 +15,8 @@ from nearcast.dissemination.gateways.client import GatewayClient
 from nearcast.dissemination.gateways.spreading import GATEWAY, GatewaySpreading, gateway_settings
 from nearcast.dissemination.hybrid import MODES, HybridEvents
 from nearcast.dissemination.publisher import EventService
+from nearcast.dissemination.transport.local_link import TRANSPORT, LocalTransport
+from nearcast.dissemination.transport.registry import Bluetooth
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.channels import UnknownChannels
 from nearcast.filtering.missing import Strategy
@@ -38,7 +40,6 @@ from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.population import Population
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.runtime.simulation.world import SimulatedHost, World
-from nearcast.scenario.adhoc_section import AdHocTransition
 from nearcast.scenario.crowd import crowd_of
 from nearcast.scenario.ground import ground_of
 from nearcast.scenario.operations import Operation
@@ -103,7 +104,15 @@ class Assembly:
         self.radio: Final = (
             RadioNetwork(self.simulation, scenario.radio.profile(), self.world.motion) if "radio" in needed else None
         )
-        self.networks: Final = [network for network in (self.cellular, self.radio) if network is not None]
+        self.bluetooth: Final = (
+            RadioNetwork(
+                self.simulation, scenario.bluetooth.profile(), self.world.motion, interface=Bluetooth.interface
+            )
+            if "radio" in needed and Bluetooth.interface in scenario.adhoc.interfaces
+            else None
+        )
+        made = (self.cellular, self.radio, self.bluetooth)
+        self.networks: Final = [network for network in made if network is not None]
         self._workloads: Final = Workloads(
             scenario,
             clients=self.names,
@@ -128,8 +137,9 @@ class Assembly:
         if self.broker is not None:
             self.broker.join()
         else:
-            for change in self._scenario.adhoc.transition:
-                self.simulation.at(self.simulation.start + round(change.at * MICROSECONDS), self._initiate, change)
+            for change in self._adhoc_entries():
+                when = self.simulation.start + round(change.seconds * MICROSECONDS)
+                self.simulation.at(when, self._initiate, change)
         self._population = Population(
             self.simulation,
             self.clients,
@@ -189,6 +199,9 @@ class Assembly:
                 # Of gateways the registration tells both addresses.
                 local = "wifi" if self.radio is not None and not self._has_gateways else None
                 cloud.append(CloudClient(BROKER, self.territory, self._client_settings(name), local_interface=local))
+            if self.bluetooth is not None:
+                how = self._scenario.adhoc
+                machinery.append(LocalTransport(how.transport.spec(), how.interfaces, self_healing=how.self_healing))
             if self.radio is not None:
                 ad_hoc.append(AdHoc(self._adhoc_settings()))
             passing: list[Component] = []
@@ -235,14 +248,23 @@ class Assembly:
             )
         )
 
-    def _initiate(self, change: AdHocTransition) -> None:
+    def _adhoc_entries(self) -> list[AdHocEntry]:
+        how = self._scenario.adhoc
+        entries = [AdHocEntry(it.at, it.mechanism.spec(), it.initiators) for it in how.transition]
+        others = how.transport_transition
+        entries += [AdHocEntry(it.at, it.transport.spec(), it.initiators, TRANSPORT) for it in others]
+        return entries
+
+    def _initiate(self, change: AdHocEntry) -> None:
         """Without a broker: some of those who are up begin, and others follow."""
         up = [client.host for client in self.clients if client.host is not None]
-        random = self.simulation.random.stream("ad hoc timetable", str(change.at))
+        random = self.simulation.random.stream("ad hoc timetable", str(change.seconds))
         for host in random.sample(up, min(change.initiators or len(up), len(up))):
-            for carrier in host.components:
-                if isinstance(carrier, AdHoc) and carrier.settings.name == LOCAL:
-                    carrier.initiate(change.mechanism.spec())
+            for part in host.components:
+                if (isinstance(part, AdHoc) and part.settings.name == change.proxy) or (
+                    isinstance(part, LocalTransport) and change.proxy == TRANSPORT
+                ):
+                    part.initiate(change.mechanism)
 
     def _client_settings(self, name: str) -> ClientSettings:
         scenario = self._scenario
@@ -281,8 +303,8 @@ class Assembly:
         if scenario.transition:
             entries = [TimetableEntry(each.at, each.scheme.spec(), each.share) for each in scenario.transition]
             components.append(Timetable(entries, self.simulation.start))
-        if scenario.adhoc.transition:
-            changes = [AdHocEntry(it.at, it.mechanism.spec(), it.initiators) for it in scenario.adhoc.transition]
+        changes = self._adhoc_entries()
+        if changes:
             components.append(AdHocTimetable(changes, self.simulation.start))
         if gateways is not None and scenario.gateways.transition:
             passing = [each.planned() for each in scenario.gateways.transition]

@@ -24,7 +24,7 @@ from nearcast.scenario.problems import Contradiction
 from nearcast.scenario.quantities import DURATION, SIZE
 from nearcast.scenario.scheme_sections import SCHEMES, Scheme
 from nearcast.scenario.schemes import Privacy, TransitionEntry, Transitions
-from nearcast.scenario.sections import Cellular, Clients, Delivery, Radio, Run
+from nearcast.scenario.sections import Bluetooth, Cellular, Clients, Delivery, Radio, Run
 from nearcast.scenario.tables import Section, Table, Tables
 from nearcast.scenario.worlds import WORLDS, World
 from nearcast.scenario.writing import digest, to_toml
@@ -47,6 +47,7 @@ class Scenario(Section):
     population: Population = entry(POPULATIONS, {}, "when they come and go")
     cellular: Cellular = entry(Table(Cellular), {}, "the cellular network")
     radio: Radio = entry(Table(Radio), {}, "the radio between those who are near each other")
+    bluetooth: Bluetooth = entry(Table(Bluetooth), {}, "the other radio, if they use it")
     delivery: Delivery = entry(Table(Delivery), {}, "how events get to those whom they concern")
     adhoc: AdHocSection = entry(Table(AdHocSection), {}, "how events spread from host to host, where they do")
     gateways: GatewaysSection = entry(
@@ -208,16 +209,31 @@ class Scenario(Section):
                     (key, "delivery.mechanism"),
                     f"'{mechanism}' has no ad hoc mechanism to change; choose 'adhoc', 'offload', 'augment' or 'gateway'",
                 )
-            elif change.initiators is None and "cellular" not in NETWORKS[mechanism]:
+            else:
+                yield from self._beginning(key, change.initiators)
+        for number, other in enumerate(self.adhoc.transport_transition, 1):
+            key = f"adhoc.transport_transition.{number}"
+            if "radio" not in NETWORKS[mechanism]:
                 yield Contradiction(
-                    (f"{key}.initiators", "delivery.mechanism"),
-                    f"'{mechanism}' has no broker that tells everybody; say from how many clients it spreads",
+                    (key, "delivery.mechanism"),
+                    f"'{mechanism}' uses no local transport; choose another one, such as 'augment'",
                 )
-            elif change.initiators is not None and change.initiators > self.clients.number:
-                yield Contradiction(
-                    (f"{key}.initiators", "clients.number"),
-                    f"asks for {change.initiators} clients, but there are {self.clients.number}",
-                )
+            else:
+                yield from self._beginning(key, other.initiators)
+
+    def _beginning(self, key: str, initiators: int | None) -> Iterator[Contradiction]:
+        """Of a transition among hosts."""
+        mechanism = self.delivery.mechanism
+        if initiators is None and "cellular" not in NETWORKS[mechanism]:
+            yield Contradiction(
+                (f"{key}.initiators", "delivery.mechanism"),
+                f"'{mechanism}' has no broker that tells everybody; say from how many clients it spreads",
+            )
+        elif initiators is not None and initiators > self.clients.number:
+            yield Contradiction(
+                (f"{key}.initiators", "clients.number"),
+                f"asks for {initiators} clients, but there are {self.clients.number}",
+            )
 
     def _gateways(self) -> Iterator[Contradiction]:
         mechanism = self.delivery.mechanism
@@ -246,6 +262,8 @@ class Scenario(Section):
         starts += [(f"adhoc.transition.{number}.at", entry.at) for number, entry in spreading]
         passing = enumerate(self.gateways.transition, 1)
         starts += [(f"gateways.transition.{number}.at", entry.at) for number, entry in passing]
+        transports = enumerate(self.adhoc.transport_transition, 1)
+        starts += [(f"adhoc.transport_transition.{number}.at", entry.at) for number, entry in transports]
         if isinstance(self.population, Everybody):
             starts += [("population.join_within", self.population.join_within + self.population.after)]
         for key, time in starts:

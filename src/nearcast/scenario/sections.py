@@ -10,7 +10,15 @@ from nearcast.model.time import LARGEST, MICROSECONDS, Instant
 from nearcast.runtime.ports import Accuracy
 from nearcast.runtime.simulation.cellular_profile import BearerProfile, CellularProfile, Intermittence, Outage
 from nearcast.runtime.simulation.distributions import Distribution
-from nearcast.runtime.simulation.radio.profile import DSSS_RATES, OFDM_RATES, RadioProfile, Ranges, wifi_b, wifi_g
+from nearcast.runtime.simulation.radio.profile import (
+    DSSS_RATES,
+    OFDM_RATES,
+    RadioProfile,
+    Ranges,
+    bluetooth_le,
+    wifi_b,
+    wifi_g,
+)
 from nearcast.scenario.kinds import (
     Count,
     Flag,
@@ -230,6 +238,20 @@ class Radio(Section):
 
     def _standard(self) -> Callable[..., RadioProfile]:
         return wifi_b if self.standard == "802.11b" else wifi_g
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bluetooth(Section):
+    """The other radio, where a transport needs it: Bluetooth Low Energy.  Its range follows from the powers."""
+
+    power: float = entry(Quantity(POWER, Range(least=-20.0, most=20.0)), "10 dBm", "with which phones send")
+    sensitivity: float = entry(
+        Quantity(POWER, Range(least=-120.0, most=-70.0)), "-93 dBm", "the least power that can be received"
+    )
+    exponent: float = entry(Number(Range(least=1.0, most=10.0)), 3.8, "of the path loss: how fast signals fade")
+
+    def profile(self) -> RadioProfile:
+        return bluetooth_le(tx_power_dbm=self.power, sensitivity_dbm=self.sensitivity, path_loss_exponent=self.exponent)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

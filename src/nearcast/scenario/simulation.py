@@ -28,7 +28,7 @@ from nearcast.scenario.schema import Scenario
 from nearcast.scenario.truth import Truth
 from nearcast.scenario.writing import digest
 
-DIRECTLY: Final = frozenset({"positions", "traffic", "metrics"})
+DIRECTLY: Final = frozenset({"positions", "traffic", "energy", "metrics"})
 """Tables that are not made of single happenings; they are written from here."""
 
 Progress = Callable[[float, float], None]
@@ -165,19 +165,15 @@ class RecordedRun:
 
     def finish(self) -> None:
         """Write down what is known only at the end."""
-        write, simulation = self._writer.appender("traffic"), self.assembly.simulation
+        simulation = self.assembly.simulation
+        frame = simulation.start, simulation.now()
+        traffic, energy = self._writer.appender("traffic"), self._writer.appender("energy")
         for network in self.assembly.networks:
             for row in network.traffic():
-                write(
-                    simulation.start,
-                    simulation.now(),
-                    row.interface,
-                    row.direction,
-                    row.kind,
-                    row.host,
-                    row.messages,
-                    row.bytes,
-                )
+                traffic(*frame, row.interface, row.direction, row.kind, row.host, row.messages, row.bytes)
+            for link, cost in network.spent():
+                joules = cost.sent, cost.received, cost.listening
+                energy(*frame, network.interface, link.host, link.listened, *joules)
 
     def counts(self) -> dict[str, int]:
         """The most telling of the statistics."""

@@ -1,4 +1,4 @@
-"""GOSSIP, unchanged, simulated and over UDP: the same hosts send the same events on, and the same bytes are counted."""
+"""Mechanisms, unchanged, simulated and over UDP: the same hosts send the same events on, and the same bytes are counted."""
 
 from __future__ import annotations
 
@@ -68,20 +68,22 @@ def result(players: dict[str, Player], traffic: Sequence[Traffic]) -> Result:
     return did, {row.host: (row.messages, row.bytes) for row in traffic if row.direction == SENT}
 
 
-def build(name: str, players: dict[str, Player], all_finished: Callable[[], None]) -> Callable[[], Sequence[Component]]:
+def build(
+    name: str, mechanism: MechanismSpec, players: dict[str, Player], all_finished: Callable[[], None]
+) -> Callable[[], Sequence[Component]]:
     def finished(player: Player) -> None:
         players[name] = player
         if len(players) == len(SPOTS):
             all_finished()
 
     def components() -> Sequence[Component]:
-        adhoc = AdHoc(AdHocSettings(MechanismSpec.of("GOSSIP", p=0.5)))
+        adhoc = AdHoc(AdHocSettings(mechanism))
         return [HostEngine(), CarriedEvents([adhoc]), adhoc, Player(list(SPOTS).index(name), finished)]
 
     return components
 
 
-def simulated() -> Result:
+def simulated(mechanism: MechanismSpec) -> Result:
     # At a time of today: a small number would be shorter on the wire.
     simulation = Simulation(SEED, start=1_800_000_000 * MICROSECONDS)
     network = IdealNetwork(simulation, nothing_lost)
@@ -89,12 +91,12 @@ def simulated() -> Result:
     players: dict[str, Player] = {}
     for node, (name, spot) in enumerate(SPOTS.items()):
         world.motion.put(node, *spot)
-        world.add(name, build(name, players, lambda: None), [network]).join()
+        world.add(name, build(name, mechanism, players, lambda: None), [network]).join()
     simulation.run(simulation.now() + 5 * MICROSECONDS)
     return result(players, list(network.traffic()))
 
 
-def over_udp() -> Result:
+def over_udp(mechanism: MechanismSpec) -> Result:
     players: dict[str, Player] = {}
 
     async def story() -> LiveRuntime:
@@ -104,7 +106,7 @@ def over_udp() -> Result:
             position = FedPosition(runtime.clock)
             point = PLANE.to_point(*spot)
             position.update(point.lat, point.lon, accuracy=0.0)
-            runtime.add(name, build(name, players, runtime.stop), [network], position=position.fix)
+            runtime.add(name, build(name, mechanism, players, runtime.stop), [network], position=position.fix)
         await runtime.run()
         return runtime
 
@@ -113,6 +115,21 @@ def over_udp() -> Result:
 
 
 def test_gossip_does_the_same_on_both_halves() -> None:
-    did, sent = simulated()
+    coin = MechanismSpec.of("GOSSIP", p=0.5)
+    did, sent = simulated(coin)
     assert all(0 < forwarded < 2 * COUNT for _, forwarded in did.values()), "coins fell on both sides"
-    assert over_udp() == (did, sent)
+    assert over_udp(coin) == (did, sent)
+
+
+def test_flooding_and_gossip_that_always_sends_on_do_the_same_on_both_halves() -> None:
+    """What each got, in what order, how often it sent on, and how many frames; marks in frames name the mechanism, so bytes differ."""
+    flooding, always = MechanismSpec.of("FLOODING"), MechanismSpec.of("GOSSIP", p=1.0)
+    did, sent = simulated(flooding)
+    assert {forwarded for _, forwarded in did.values()} == {2 * COUNT}, "all that others said, once"
+    assert over_udp(flooding) == (did, sent)
+    certain, certainly_sent = simulated(always)
+    assert over_udp(always) == (certain, certainly_sent)
+    assert certain == did
+    assert {host: frames for host, (frames, _) in certainly_sent.items()} == {
+        host: frames for host, (frames, _) in sent.items()
+    }

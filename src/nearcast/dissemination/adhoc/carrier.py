@@ -19,13 +19,14 @@ from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.inbox import DELIVERED, DUPLICATE
 from nearcast.dissemination.recent import Recent
+from nearcast.dissemination.transport.local_link import local_link
 from nearcast.dissemination.wire import EventMessage, event_in, message_of
 from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
-from nearcast.runtime.ports import Address, Endpoint, Repeated, Sending
+from nearcast.runtime.ports import Address, Endpoint, Link, Repeated, Sending
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.goal import Goal
@@ -95,11 +96,11 @@ class AdHoc(Carrier):
     """After ``HostEngine``, the ``TransitionAgent`` if there is one, and the service among the components of its host."""
 
     def __init__(self, settings: AdHocSettings, interface: str = "wifi", path: str | None = None) -> None:
-        """``path`` is how records call this way; the interface's name if not given."""
+        """The interface is for hosts without a ``LocalTransport``.  ``path`` is how records call this way; the interface's name if not given."""
         self.settings: Final = settings
         self._fence: Final = settings.geofence
         self._interface: Final = interface
-        self._path: Final = path or interface
+        self._path: Final = path
         self._tally: Final = Tally()
         self._known: Final = Recent()
         """What was heard, or sent, this way.  The inbox knows also what came by others: to those around that is news all the same."""
@@ -113,6 +114,7 @@ class AdHoc(Carrier):
         self._runs = False
         self._host: Host
         self._now: Callable[[], Instant]
+        self._link: Link
         self._endpoint: Endpoint
         self._repeated: Repeated
         self._goal: Goal
@@ -123,7 +125,8 @@ class AdHoc(Carrier):
         self._host, self._now = host, host.clock.now
         engine = host.component(HostEngine).engine
         guarded = engine.silence.guarded
-        self._endpoint = host.link(self._interface).open(self.settings.port, self._receive, AdHocEvents, Hello)
+        self._link = local_link(host, self._interface)
+        self._endpoint = self._link.open(self.settings.port, self._receive, AdHocEvents, Hello)
         self._repeated = self._endpoint.repeater()
         air = Air(
             now=host.clock.now,
@@ -260,7 +263,7 @@ class AdHoc(Carrier):
 
     def _hand_over(self, message: EventMessage, event: Event, hops: int) -> bool:
         """Give what was heard for the first time to whom it is for; whether this host may send it on (geofencing)."""
-        outcome = self.inbox.receive(event, self._path, hops)
+        outcome = self.inbox.receive(event, self._path or self._link.interface, hops)
         if outcome == DELIVERED or not (self._fence and message.local):
             return True
         return outcome == DUPLICATE and self.inbox.wants(event)

@@ -51,12 +51,5 @@ def around_points(
     return Run(name, scenario(example, made | dict(changes or {})), numbers=numbers, **pace(quick))
 
 
-def value(outcome: Outcome) -> float:
-        found = outcome[run].numbers
-        return sum(found[name] for name in names)
-
-    return value
-
-
 def percent(run: str, name: str) -> Value:
     return lambda outcome: 100.0 * outcome[run].numbers[name]

@@ -20,7 +20,7 @@ UNPUBLISHED: Final = "unpublished"
 EVENT_KEY: Final = ("event", "publisher")
 """Two publishers may give the same id."""
 
-_COUNTED: Final = frozenset({"notifications", "gateways", "messages", "drops", "traffic", "metrics"})
+_COUNTED: Final = frozenset({"notifications", "gateways", "messages", "drops", "traffic", "energy", "metrics"})
 """Of these every row counts: two copies of a message in one microsecond are two messages."""
 
 

@@ -167,7 +167,7 @@ class UdpLink(PortedLink):
         if self._station.observers.watching:
             self._station.observers.refuse("send a message")
         target = self._group if to is None else socket_address(to)
-        data = bytes((port,)) + encoded(message)
+        data = self.packed(bytes((port,)) + encoded(message))
         parcel = _Parcel(to, target or self._own, kind_of(message), data, self._station.clock.now())
         if not self.up:
             return self._lose(parcel, LINK_DOWN)
@@ -178,6 +178,14 @@ class UdpLink(PortedLink):
         # Behind others there is no overtaking.
         outcome = None if self._queue else self._transmit(parcel)
         return self._enqueue(parcel) if outcome is None else outcome
+
+    def packed(self, data: bytes) -> bytes:
+        """The datagram for a message."""
+        return data
+
+    def unpacked(self, data: bytes) -> bytes | None:
+        """The message of a datagram; none: this host cannot hear it."""
+        return data
 
     def statistics(self) -> UdpStatistics:
         sent, received = ([row for row in self.traffic() if row.direction == way] for way in (SENT, RECEIVED))
@@ -260,11 +268,14 @@ class UdpLink(PortedLink):
                 self._station.guard(self._arrive, data, source)
 
     def _arrive(self, data: bytes, source: SocketAddress) -> None:
-        size, body = len(data) + HEADERS, memoryview(data)[1:]
-        if not 0 < len(data) <= LARGEST:
+        size = len(data) + HEADERS
+        message_bytes = self.unpacked(data) if len(data) <= LARGEST else b""
+        if message_bytes is None:
+            return
+        if not message_bytes:
             self._drop(_UNKNOWN_KIND, NOT_UNDERSTOOD, size)
             return
-        endpoint = self.open_ports.get(data[0])
+        endpoint, body = self.open_ports.get(message_bytes[0]), memoryview(message_bytes)[1:]
         try:
             message = endpoint.codec.decoded(body) if endpoint else None
         except msgspec.DecodeError:

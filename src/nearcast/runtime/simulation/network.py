@@ -12,6 +12,7 @@ from typing import Final
 
 from nearcast.errors import UnknownName
 from nearcast.model.time import Instant
+from nearcast.runtime.energy import EnergyProfile, Spent
 from nearcast.runtime.links import (
     LINK_DOWN,
     NOBODY_LISTENS,
@@ -82,6 +83,15 @@ class SimulatedLink(PortedLink):
         self.node: Final = node
         """The row of this host in tables by node number."""
 
+        self._listened = 0
+        self._listening_since: Instant | None = None
+
+    @property
+    def listened(self) -> int:
+        """For how many microseconds somebody listened here, on whatever port: for that long the radio was on."""
+        since = self._listening_since
+        return self._listened + (0 if since is None else self.network.simulation.time - since)
+
     def post(self, to: Address | None, port: int, message: Message) -> Sending:
         return self.network.post(self, to, port, message)
 
@@ -104,6 +114,9 @@ class SimulatedLink(PortedLink):
     def doors_changed(self) -> None:
         super().doors_changed()
         self.network.doors_changed(self)
+        if bool(self.open_ports) != (self._listening_since is not None):
+            self._listened = self.listened
+            self._listening_since = self.network.simulation.time if self.open_ports else None
 
 
 def why_unheard(receiver: SimulatedLink) -> str:
@@ -121,6 +134,9 @@ class Network(ABC):
         self.simulation: Final = simulation
         self.interface: Final = interface
         self.local: Final = local
+        self.energy: EnergyProfile | None = None
+        """What it costs the batteries of its hosts, where that is known."""
+
         self.links: Final[dict[Address, SimulatedLink]] = {}
         self._overhead: Final = overhead + PORT_BYTES
         self.check_wire: Final = check_wire
@@ -243,3 +259,13 @@ class Network(ABC):
         self.simulation.backlog.catch_up()
         for link in self.links.values():
             yield from link.traffic()
+
+    def spent(self) -> Iterator[tuple[SimulatedLink, Spent]]:
+        """What each link has cost; nothing where no costs are known."""
+        if self.energy is None:
+            return
+        rows: dict[str, list[Traffic]] = {}
+        for row in self.traffic():
+            rows.setdefault(row.host, []).append(row)
+        for link in self.links.values():
+            yield link, self.energy.spent(rows.get(link.host, ()), link.listened)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast.errors import InvalidInput
-from nearcast.runtime.simulation.radio.profile import OFDM_RATES, Ranges, wifi_b, wifi_g
+from nearcast.runtime.simulation.radio.profile import OFDM_RATES, Ranges, bluetooth_le, wifi_b, wifi_g
 
 
 def test_a_broadcast_of_128_bytes_takes_192_bytes_at_one_megabit_after_the_long_preamble() -> None:
@@ -96,3 +96,25 @@ def test_profiles_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
 def test_ranges_that_cannot_be_are_refused(distance: float) -> None:
     with pytest.raises(InvalidInput, match="range"):
         Ranges(interference=distance)
+
+
+@given(st.floats(-20.0, 20.0), st.floats(-110.0, -85.0), st.floats(2.0, 5.0))
+def test_the_range_of_bluetooth_is_where_the_link_budget_is_used_up(
+    power: float, sensitivity: float, exponent: float
+) -> None:
+    profile = bluetooth_le(tx_power_dbm=power, sensitivity_dbm=sensitivity, path_loss_exponent=exponent)
+    budget = power - sensitivity - 46.6777
+    assert profile.reception_range == pytest.approx(max(1.0, 10 ** (budget / (10 * exponent))))
+    assert profile.interference_range == pytest.approx(max(1.0, 10 ** ((budget + 8.0) / (10 * exponent))))
+
+
+def test_bluetooth_reaches_thirty_metres_in_the_street_and_hears_well_above_its_noise() -> None:
+    profile = bluetooth_le()
+    assert profile.reception_range == pytest.approx(30.35, abs=0.01)
+    assert profile.interference_range == pytest.approx(49.3, abs=0.1)
+    assert profile.reception_threshold_dbm - profile.noise_dbm > profile.preamble_sinr_db
+
+
+def test_an_advertisement_of_128_bytes_takes_three_pointers_a_pause_and_151_bytes_at_one_megabit() -> None:
+    assert bluetooth_le().frame_bytes(128) == 128 + 4 + 16 + 3
+    assert bluetooth_le().broadcast_ns(128) == 3 * 17 * 8_000 + 300_000 + 8_000 + 151 * 8_000

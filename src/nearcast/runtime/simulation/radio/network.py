@@ -53,6 +53,7 @@ class RadioNetwork(Network, Engine):
     ) -> None:
         super().__init__(simulation, interface, local=True, overhead=profile.frame_bytes(0), check_wire=check_wire)
         self.profile: Final = profile
+        self.energy = profile.energy
         self.engine: Final = RadioEngine(
             profile, motion.table, simulation.random.number(interface) % 2**63, start_us=simulation.start
         )
