@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from nearcast.errors import InvalidInput
 from nearcast.runtime.messages import Codec, Message
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Address, Endpoint, Link, Receive, ReceiveAll, Repeated, Sending, U
+from nearcast.runtime.ports import (
+    Address,
+    Endpoint,
+    Link,
+    Receive,
+    ReceiveAll,
+    ReceiveTogether,
+    Repeated,
+    Sending,
+    U,
+)
 
 SENT: Final = "sent"
 RECEIVED: Final = "received"
@@ -41,8 +51,11 @@ Door = tuple[int, type[Message]]
 Late = tuple[Any, ReceiveAll[Any]]
 """Who may be told later, and by what function, together with others of its kind."""
 
-Listener = tuple[Receive, list[int], Late | None]
-"""Who gets what comes in at a door, the entry of the books for it, and who may be told later."""
+Together = tuple[Any, ReceiveTogether[Any]]
+"""Who may be told at the same time as others, and by what function."""
+
+Listener = tuple[Receive, list[int], Late | None, Together | None]
+"""Who gets what comes in at a door, the entry of the books for it, who may be told later, and who together with others."""
 
 
 class OpenPort(Endpoint):
@@ -55,6 +68,10 @@ class OpenPort(Endpoint):
         self.kinds: Final = frozenset(kinds)
         self.codec: Final[Codec[Any]] = Codec(*kinds)
         self.late: Final[dict[type[Message], Late]] = {}
+        self.jointly: Final[dict[type[Message], Together]] = {}
+        self.group: Hashable | None = None
+        """As ``once`` said last."""
+
         self._unread_before: Final = link.unread(port)
 
     def send(self, to: Address, message: Message) -> Sending:
@@ -75,8 +92,16 @@ class OpenPort(Endpoint):
             self.late[kind] = receiver, receive_all
         self.link.doors_changed()
 
+    def together(self, kind: type[Message], receiver: U, receive_together: ReceiveTogether[U]) -> None:
+        self.jointly[kind] = receiver, receive_together
+        self.link.doors_changed()
+
     def repeater(self) -> Repeated:
         return self.link.repeater(self.port) or super().repeater()
+
+    def once(self, group: Hashable | None) -> None:
+        self.group = group
+        self.link.once(self.port, group)
 
     def attend(self) -> None:
         self.link.attend()
@@ -119,6 +144,9 @@ class PortedLink(Link):
         """As ``Endpoint.repeater``; none: everything is handed over all the same."""
         return None
 
+    def once(self, port: int, group: Hashable | None) -> None:
+        """As ``Endpoint.once``."""
+
     def attend(self) -> None:
         """As ``Endpoint.attend``."""
 
@@ -146,7 +174,8 @@ class PortedLink(Link):
         endpoint = self.open_ports.get(port)
         if endpoint is None or message not in endpoint.kinds:
             return None
-        found = self.listeners[door] = (endpoint.receive, self.entry(RECEIVED, kind), endpoint.late.get(message))
+        late, jointly = endpoint.late.get(message), endpoint.jointly.get(message)
+        found = self.listeners[door] = (endpoint.receive, self.entry(RECEIVED, kind), late, jointly)
         return found
 
     def close(self, endpoint: OpenPort) -> None:

@@ -6,6 +6,7 @@ that the live half would send, because it asks the same encoder.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Final, Generic, TypeVar, Union
 
 import msgspec
@@ -25,7 +26,12 @@ _text: Final = msgspec.msgpack.Decoder(Annotated[str, msgspec.Meta(max_length=64
 
 
 def kind_of(message: Message) -> str:
-    return str(type(message).__struct_config__.tag)
+    return _kind(type(message))
+
+
+@cache
+def _kind(message: type[Message]) -> str:
+    return str(message.__struct_config__.tag)
 
 
 def encoded(message: Message) -> bytes:

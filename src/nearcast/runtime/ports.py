@@ -70,6 +70,10 @@ While it goes through them, the clock shows when each of them came.  It may not 
 """
 
 
+ReceiveTogether = Callable[[Iterable[U], Address, Any], None]
+"""``receive_together(receivers, sender, message)``: one message that receivers on several hosts get now, one after the other."""
+
+
 Repeated = Callable[[Hashable], None]
 """``repeated(name)``: no more messages of that name."""
 
@@ -97,6 +101,13 @@ class Endpoint(ABC):
         because the receiver is told before anything else happens to its host.
         """
 
+    def together(self, kind: type[Message], receiver: U, receive_together: ReceiveTogether[U]) -> None:
+        """Messages of this kind that several hosts hear at one instant may be told to their receivers by one call of that function.
+
+        It goes through the receivers in their order and does for each of them what ``receive`` would.  A runtime makes use of
+        that or does not.
+        """
+
     def repeater(self) -> Repeated:
         """To be told of messages that need not be handed over here any more, only counted: they make no difference (``attend``).
 
@@ -105,8 +116,13 @@ class Endpoint(ABC):
         """
         return _nothing
 
+    def once(self, group: Hashable | None) -> None:
+        """From now on, of messages of this group each has to be handed over here once only: as if ``repeated`` were called with its
+        name then.  The group is the first part of a name that is a tuple.  None: that of no group.
+        """
+
     def attend(self) -> None:
-        """From now on every message is handed over again."""
+        """From now on every message is handed over again (``once``: once again)."""
 
     @property
     def unread(self) -> int:

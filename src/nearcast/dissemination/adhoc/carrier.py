@@ -7,11 +7,12 @@ runs, by which plan, and whoever hears of a newer plan follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from sys import intern
-from typing import Final
+from typing import ClassVar, Final
 
 from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, Mark, mark_of
 from nearcast.dissemination.adhoc.registry import spreading
@@ -95,6 +96,9 @@ class AdHocStatistics:
 class AdHoc(Carrier):
     """After ``HostEngine``, the ``TransitionAgent`` if there is one, and the service among the components of its host."""
 
+    TO_INBOX: ClassVar = True
+    """What is heard goes straight to the inbox: on several hosts in one go, where they hear it at once."""
+
     def __init__(self, settings: AdHocSettings, interface: str = "wifi", path: str | None = None) -> None:
         """The interface is for hosts without a ``LocalTransport``.  ``path`` is how records call this way; the interface's name if not given."""
         self.settings: Final = settings
@@ -112,6 +116,10 @@ class AdHoc(Carrier):
         self._spec: MechanismSpec | None = None
         self._changes = -1
         self._runs = False
+        self._alike: Mark | None = None
+        """The mark, if what runs is heedless of copies: hosts with the same mark do the same with an event that they hear."""
+
+        self._jointly = self.TO_INBOX
         self._host: Host
         self._now: Callable[[], Instant]
         self._link: Link
@@ -123,10 +131,13 @@ class AdHoc(Carrier):
 
     def start(self, host: Host) -> None:
         self._host, self._now = host, host.clock.now
+        # Who analyzes sees each row as soon as there is one.
+        self._jointly = self.TO_INBOX and not host.observers.analyzing
         engine = host.component(HostEngine).engine
         guarded = engine.silence.guarded
         self._link = local_link(host, self._interface)
         self._endpoint = self._link.open(self.settings.port, self._receive, AdHocEvents, Hello)
+        self._endpoint.together(AdHocEvents, self, AdHoc._receive_together)
         self._repeated = self._endpoint.repeater()
         air = Air(
             now=host.clock.now,
@@ -142,7 +153,7 @@ class AdHoc(Carrier):
         name = self.settings.name
         # Mypy takes an abstract class for no type; an API is one.
         self._proxy = engine.create_proxy(name, Spreading, spreading(air), self.settings.mechanism)
-        self._proxy.changed = self._endpoint.attend
+        self._proxy.changed = self._exchanged
         agents = [component for component in host.components if isinstance(component, TransitionAgent)]
         self._goal = agents[0].goal if agents else Goal()
         self._healing = SelfHealing(engine, name, self._goal)
@@ -243,6 +254,37 @@ class AdHoc(Carrier):
         if name is not None and not self._proxy.active.minds(name[1]):
             self._repeated(name)
 
+    @staticmethod
+    def _receive_together(carriers: Iterable[AdHoc], sender: Address, message: AdHocEvents) -> None:
+        """Several hosts hear a message: what ``_receive`` does on each of them, in one go where they do the same."""
+        mark, carried = message.mark, message.carried[0]
+        name, hops, local = carried.event.id, carried.hops, carried.event.local
+        event: Event | None = None
+        if len(message.carried) == 1 and message.lat is None:
+            with suppress(InvalidInput):  # somebody else's bytes
+                event = event_in(carried.event)
+        rows: list[object] = []
+        emit = None
+        for self in carriers:  # as a method of each of them would see it
+            if self._alike is not mark or self._changes != self._goal.changes or event is None or name in self._known:
+                if emit is not None:  # in the order in which they hear it
+                    emit(rows)
+                    rows, emit = [], None
+                self._receive(sender, message)
+                continue
+            inbox = self.inbox
+            row = inbox.judged(event, self._path or self._link.interface, hops)
+            self._known.add(name, row[0])
+            rows += row
+            emit = inbox.notification_rows
+            outcome = row[4]
+            if outcome is DELIVERED or not (local and self._fence) or (outcome is DUPLICATE and inbox.wants(event)):
+                self._proxy.active.heard(carried, None)
+            else:
+                self._fenced += 1
+        if emit is not None:
+            emit(rows)
+
     def _take(self, carried: Carried, place: Point | None) -> None:
         message = carried.event
         if message.id in self._known:
@@ -288,7 +330,16 @@ class AdHoc(Carrier):
             self._marked = intern(f"{self._mark.mechanism} {self._mark.clock} {self._mark.initiator}")
             self._spec, self._changes = spec, self._goal.changes
             self._runs = spec != NULL
+            heedless = self._runs and self._proxy.active.heedless
+            self._alike = self._mark if heedless and self._jointly else None
+            self._endpoint.once(self._marked if heedless else None)
         return self._mark
+
+    def _exchanged(self) -> None:
+        """Another mechanism runs, or the same with another parameter: what it needs to hear is found out anew."""
+        self._spec = self._alike = None
+        self._endpoint.once(None)
+        self._endpoint.attend()
 
     def _random(self, name: str) -> Random:
         if name not in self._streams:

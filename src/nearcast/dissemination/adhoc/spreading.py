@@ -75,6 +75,11 @@ class Spreading(Mechanism):
         """Whether ``copied`` does anything with further copies of that event, now or later."""
         return False
 
+    @property
+    def heedless(self) -> bool:
+        """Whether further copies make no difference, whatever the event."""
+        return type(self).minds is Spreading.minds
+
     def greeted(self, neighbour: Address, heard: tuple[str, ...] | None) -> None:
         """A host that runs the same mechanism has said hello."""
 

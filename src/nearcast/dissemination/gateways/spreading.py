@@ -7,7 +7,7 @@ the broker.  What is heard goes to the gateway's part (``client``), which hands 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from nearcast.dissemination.adhoc.carrier import AdHoc, AdHocSettings
 from nearcast.dissemination.wire import EventMessage
@@ -30,6 +30,7 @@ def gateway_settings(mechanism: MechanismSpec, *, self_healing: bool = True, for
 class GatewaySpreading(AdHoc):
     """Before the ``GatewayClient`` among the components of its host."""
 
+    TO_INBOX: ClassVar = False
     arrived: Callable[[EventMessage, int], None]
 
     def spread(self, message: EventMessage, targets: tuple[Address, ...] | None) -> None:

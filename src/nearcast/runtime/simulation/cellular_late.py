@@ -66,7 +66,7 @@ class LateClients:
             link, kind, size = links[downlink], parcel.kind, parcel.size
             listener = link.listeners.get(door) or link.listener(door, kind)
             assert listener is not None
-            _, entry, late = listener
+            _, entry, late, _ = listener
             assert late is not None
             entry[0] += 1
             entry[1] += size

@@ -220,9 +220,14 @@ class Simulation(Clock):
     def _run_engines(self, until: Instant) -> None:
         engines = self.engines
         alone = len(engines) == 1
+        engine = engines[0]
         while True:
-            due = self._due(until)
-            engine = engines[0] if alone else min(engines, key=_next)
+            near, done = self._near, self._done
+            # As ``_due``, of which most of the time only this is needed.
+            due = near[done][0] if done < len(near) else self._due(until)
+            due = due if due < until else until
+            if not alone:
+                engine = min(engines, key=_next)
             if engine.next < due:
                 engine.step(due if alone else self._limit_of(engine, due))
             elif due < until:

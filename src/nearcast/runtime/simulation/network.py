@@ -7,7 +7,7 @@ Messages pass as the frozen objects they are; with ``check_wire`` they pass thro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final
 
 from nearcast.errors import UnknownName
@@ -101,6 +101,9 @@ class SimulatedLink(PortedLink):
     def repeater(self, port: int) -> Repeated | None:
         return self.network.repeater(self, port)
 
+    def once(self, port: int, group: Hashable | None) -> None:
+        self.network.once(self, port, group)
+
     def attend(self) -> None:
         self.network.attend(self)
 
@@ -178,6 +181,9 @@ class Network(ABC):
         """To be told that whoever listens there needs no more messages of a name (``Endpoint.repeater``)."""
         return None
 
+    def once(self, link: SimulatedLink, port: int, group: Hashable | None) -> None:
+        """Whoever listens there needs each message of a group once (``Endpoint.once``)."""
+
     def attend(self, link: SimulatedLink) -> None:
         """From now on it needs all of them again."""
 
@@ -225,7 +231,7 @@ class Network(ABC):
             reason = why_unheard(receiver)
             self._drops(self.simulation.time, self.interface, receiver.address, parcel.kind, reason, 1, parcel.size)
             return False
-        receive, entry, _ = listener
+        receive, entry, _, _ = listener
         entry[0] += 1
         entry[1] += parcel.size
         receive(parcel.sender.address, self._rewritten(parcel, receiver) if self.check_wire else parcel.message)

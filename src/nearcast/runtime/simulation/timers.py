@@ -52,9 +52,10 @@ class SimulatedTimers(Timers):
         return self._set(length if first is None else delay(first), length, callback)
 
     def _set(self, wait: int, length: int, callback: Callable[[], None]) -> Cancellable:
-        due = self._simulation.now() + wait
-        timer = _Timer(callback, self._simulation.observers, due, length)
-        self._simulation.at(due, self._fire, timer, apart=self._life.host is not None)
+        simulation = self._simulation
+        due = simulation.time + wait
+        timer = _Timer(callback, simulation.observers, due, length)
+        simulation.at(due, self._fire, timer, apart=self._life.host is not None)
         return timer
 
     def _fire(self, timer: _Timer) -> None:

@@ -24,10 +24,10 @@ import numpy as np
 from nearcast.errors import InvalidInput, InvalidTime, UnknownName
 from nearcast.runtime.simulation.motion import Legs
 from nearcast.runtime.simulation.radio import layout, run, state
-from nearcast.runtime.simulation.radio.layout import BROADCAST
-from nearcast.runtime.simulation.radio.packed import hand_in_packed, packed, run_packed
+from nearcast.runtime.simulation.radio.layout import BROADCAST, COMPLETIONS, DELIVERIES
+from nearcast.runtime.simulation.radio.packed import hand_in_packed, look_packed, outlook, packed, run_packed
 from nearcast.runtime.simulation.radio.profile import RadioProfile
-from nearcast.runtime.simulation.radio.reports import Acceptance, Loss, Outcome, Reports
+from nearcast.runtime.simulation.radio.reports import Acceptance, Loss, News, Outcome, Reports
 from nearcast.runtime.simulation.radio.statistics import RadioStatistics
 
 __all__ = ["BROADCAST", "Acceptance", "Loss", "Outcome", "RadioEngine", "Reports"]
@@ -40,8 +40,8 @@ _GROWING: Final = {
     run.ROWS_TOO_SHORT: state.with_wider_rows,
 }
 _ACCEPTANCES: Final = tuple(Acceptance)
-NEVER: Final = 2**62
 _RECEIVER: Final = operator.itemgetter(1)
+_NOTHING: Final = (0, 0, 0)
 
 
 class RadioEngine:
@@ -58,22 +58,24 @@ class RadioEngine:
         self._become(state.new_world(profile, legs, seed, start_us, report_losses=report_losses))
         self._headers: Final = profile.frame_bytes(0)
         self._longest: Final = profile.longest_payload
+        self._stations: Final = len(legs)
         self._now = 0
+        self._counts = _NOTHING
         self._airtimes: dict[tuple[int, bool], int] = {}
         # Reading a field of a record array costs a microsecond, reading a view of it a tenth.
         self._reported: Final = self._world.control["reported"][0]
-        self._reached: Final = self._world.control["now"]
-        self._events: Final = self._world.control["heap_size"]
+        self.next_ns: int
+        """Nothing happens before; ``NEVER`` if nothing will happen by itself."""
+
+        self.reporting: int
+        """How much there is to report."""
+
+        self._look()
 
     @property
     def now(self) -> int:
         """The time reached."""
         return self._now
-
-    @property
-    def next_ns(self) -> int:
-        """Nothing happens before; ``NEVER`` if nothing will happen by itself."""
-        return int(self._event_times[0]) if self._events[0] else NEVER
 
     def power(self, node: int, on: bool, at_ns: int) -> None:
         """Switch a station on or off.
@@ -85,29 +87,35 @@ class RadioEngine:
         self._check_time(at_ns)
         while (status := run.switch(self._world, node, int(on), at_ns)) < 0:
             self._grow(status, at_ns)
-        self._now = at_ns
+        self._look()
 
-    def send(self, node: int, to: int, size: int, key: int, at_ns: int, *, copy: int = 0, door: int = 0) -> Acceptance:
+    def send(
+        self, node: int, to: int, size: int, key: int, at_ns: int, *, copy: int = 0, group: int = 0, door: int = 0
+    ) -> Acceptance:
         """Hand in ``size`` bytes for station ``to`` or ``BROADCAST``; ``key`` comes back in the reports.
 
-        ``copy`` is the number of the message of which this is a copy (0: of none), ``door`` under what it is counted where it
-        is known already.
+        ``copy`` is the number of the message of which this is a copy (0: of none), ``group`` of what kind it is for those who need
+        one copy only (``once``), ``door`` under what it is counted where it is known already.
 
         At the time that ``advance`` has reached, or later if nothing happens in between; of one instant, what is
         handed in comes before what happens by itself.
         """
-        self._check_station(node)
         if to != BROADCAST:
             self._check_station(to)
             if to == node:
                 raise InvalidInput(f"station {node} sends to itself: deliver that without a radio")
-        self._check_size(size)
-        self._check_time(at_ns)
-        airtime = self._airtime(size, broadcast=to == BROADCAST)
+        airtime = self._airtimes.get((size, to == BROADCAST))
+        if airtime is None or not 0 <= node < self._stations or at_ns < self._now:
+            self._check_station(node)
+            self._check_size(size)
+            self._check_time(at_ns)
+            airtime = self._airtime(size, broadcast=to == BROADCAST)
         frame_bytes = size + self._headers
-        while (status := hand_in_packed(self._packed, node, to, frame_bytes, airtime, key, copy, door, at_ns)) < 0:
+        while (
+            status := hand_in_packed(self._packed, node, to, frame_bytes, airtime, key, copy, group, door, at_ns)
+        ) < 0:
             self._grow(status, at_ns)
-        self._now = at_ns
+        self._see()
         return _ACCEPTANCES[status]
 
     def known(self, node: int) -> layout.Int32s:
@@ -115,10 +123,18 @@ class RadioEngine:
 
         To be written to by whoever numbers messages: message ``n`` stands at ``n % KNOWN``, in place of an older one; 0 is none.
         """
-        if self._world.known.shape[1] == 1:
-            self._become(state.with_memory(self._world))
+        self._remember()
         row: layout.Int32s = self._world.known[node]
         return row
+
+    def once(self, node: int, door: int, group: int) -> None:
+        """Of messages of that group a station needs one copy each, from now on: with the first one, they are known; 0: of none."""
+        self._remember()
+        self._world.once[node, door] = group
+
+    def _remember(self) -> None:
+        if self._world.known.shape[1] == 1:
+            self._become(state.with_memory(self._world))
 
     @property
     def unread(self) -> layout.Int64s:
@@ -140,35 +156,52 @@ class RadioEngine:
         self._become(self._world._replace(sources=np.concatenate([self._world.sources, source])))
         while (status := run.add_tick(self._world, len(self._world.sources) - 1, first_ns)) < 0:
             self._grow(status, first_ns)
+        self._look()
 
     def advance(self, until_ns: int) -> int:
         """Run to the first instant that has something to report, or through ``until_ns``; return the time reached."""
         self._check_time(until_ns)
         while (status := run_packed(self._packed, until_ns)) < 0:
             self._grow(status, until_ns)
-        self._now = until_ns if status == run.REACHED else int(self._reached[0])
+        self._see()
         return self._now
-
-    @property
-    def reporting(self) -> bool:
-        """Whether there is something to report."""
-        return any(self._reported.tolist())
 
     def reports(self) -> Reports:
         """Take what has been reported since the last call.
 
         There may be something after ``advance``, and, about frames that were waiting, after ``power`` and ``send``.
         """
-        deliveries, completions, losses = self._reported.tolist()
-        if not (deliveries or completions or losses):
-            return Reports([], [], [])
-        self._reported[:] = 0
-        delivered, completed, lost = (
-            self._rows(kind, count) for kind, count in enumerate((deliveries, completions, losses))
-        )
+        delivered, completed, lost = (self._rows(kind, count) for kind, count in enumerate(self._taken()))
         delivered.sort(key=_RECEIVER)
         lost.sort(key=_RECEIVER)
         return Reports(delivered, completed, lost)
+
+    def news(self) -> News:
+        """The same, for who takes it after every call and does not ask for losses."""
+        deliveries, completions, _ = self._taken()
+        reports = self._world.reports
+        receivers: list[int] = reports[DELIVERIES, :deliveries, 1].tolist() if deliveries else []
+        receivers.sort()
+        completed: list[tuple[int, int, int]] = reports[COMPLETIONS, :completions].tolist() if completions else []
+        return (int(reports[DELIVERIES, 0, 0]) if deliveries else 0), receivers, completed
+
+    def _taken(self) -> tuple[int, int, int]:
+        """How much there is of each kind, and from now on is not."""
+        counts = self._counts
+        if self.reporting:
+            self._reported.fill(0)
+            self.reporting, self._counts = 0, _NOTHING
+        return counts
+
+    def _look(self) -> None:
+        look_packed(self._packed)
+        self._see()
+
+    def _see(self) -> None:
+        """Take in what kernels have left."""
+        self._now, self.next_ns, deliveries, completions, losses = self._outlook.tolist()
+        self._counts = deliveries, completions, losses
+        self.reporting = deliveries + completions + losses
 
     def _rows(self, kind: int, count: int) -> list[tuple[int, int, int]]:
         return list(map(tuple, self._world.reports[kind, :count].tolist())) if count else []
@@ -217,15 +250,15 @@ class RadioEngine:
     def _become(self, world: layout.World) -> None:
         self._world = world
         self._packed = packed(world)
-        self._event_times = world.heap["time"]
+        self._outlook = outlook(self._packed)
 
     def _check_time(self, time: int) -> None:
         if time < self._now:
             raise InvalidTime(f"at {time} ns, but it is {self._now} ns already: time does not go back")
 
     def _check_station(self, node: int) -> None:
-        if not 0 <= node < len(self._world.nodes):
-            raise UnknownName(f"no station {node}: the table of legs has {len(self._world.nodes)} rows")
+        if not 0 <= node < self._stations:
+            raise UnknownName(f"no station {node}: the table of legs has {self._stations} rows")
 
     def _check_size(self, size: int) -> None:
         if not 0 <= size <= self._longest:

@@ -249,6 +249,8 @@ def _deliver(world: World, node: int, slot: int) -> None:
             world.unread[node, queued.door, 1] += frame.bytes
         else:
             report(world.control, world.reports, DELIVERIES, frame.key, node, frame.sender)
+            if queued.group > 0 and world.once[node, queued.door] == queued.group:
+                world.known[node, copy & (world.known.shape[1] - 1)] = copy
 
 
 @inlined

@@ -185,7 +185,7 @@ FRAME: Final = np.dtype(
         ("copy", np.int32),  # of which message this is one, or 0
         ("door", np.int32),  # for the books, if it is
         ("unread", np.int32),  # so many stations knew it already
-        ("padding", np.int32),
+        ("group", np.int32),  # of the message, or 0
     ]
 )
 
@@ -235,6 +235,7 @@ class World(NamedTuple):
     reports: Int64s  # [DELIVERIES .. LOSSES, reports, 3]
     known: Int32s  # [nodes, KNOWN], or one column that stays empty: messages of which a station needs no copy
     unread: Int64s  # [nodes, DOORS, 2]: copies that were only counted, and their bytes
+    once: Int32s  # [nodes, DOORS]: the group of messages of which a station needs one copy each, or 0
 
 
 @inlined

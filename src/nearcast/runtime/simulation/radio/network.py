@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from nearcast.errors import InvalidInput
 from nearcast.model.time import Instant
 from nearcast.runtime.links import QUEUE_FULL, SENT, Traffic
-from nearcast.runtime.ports import Repeated, Sending
+from nearcast.runtime.ports import ReceiveTogether, Repeated, Sending
 from nearcast.runtime.simulation.kernel import NEVER, Engine, Simulation
 from nearcast.runtime.simulation.motion import Motion
 from nearcast.runtime.simulation.network import (
@@ -22,7 +22,7 @@ from nearcast.runtime.simulation.network import (
 from nearcast.runtime.simulation.radio.engine import BROADCAST, RadioEngine
 from nearcast.runtime.simulation.radio.layout import DOORS, KNOWN, UNREAD, Int32s
 from nearcast.runtime.simulation.radio.profile import RadioProfile
-from nearcast.runtime.simulation.radio.reports import Acceptance, Outcome, Reports
+from nearcast.runtime.simulation.radio.reports import Acceptance, Outcome
 from nearcast.runtime.simulation.radio.statistics import RadioStatistics
 
 TOO_LARGE: Final = "too large"
@@ -33,7 +33,12 @@ _REASONS: Final = {
     Outcome.SWITCHED_OFF: "switched off",
 }
 _OUTCOMES: Final = tuple(Outcome)
-_SENDING: Final = {Acceptance.ACCEPTED: Sending.ACCEPTED, Acceptance.QUEUED: Sending.QUEUED}
+_OUTCOME: Final = (1 << UNREAD) - 1
+# What is asked for with every frame; to look at a member of an enumeration costs as much as a call.
+_SENT: Final = int(Outcome.SENT)
+_DROPPED: Final = Acceptance.DROPPED
+_SENDING: Final = (Sending.ACCEPTED, Sending.QUEUED)
+_NO_COPY: Final = (0, 0, 0)
 
 
 class RadioNetwork(Network, Engine):
@@ -52,6 +57,7 @@ class RadioNetwork(Network, Engine):
         check_wire: bool = False,
     ) -> None:
         super().__init__(simulation, interface, local=True, overhead=profile.frame_bytes(0), check_wire=check_wire)
+        self._start: Final = simulation.start
         self.profile: Final = profile
         self.energy = profile.energy
         self.engine: Final = RadioEngine(
@@ -69,8 +75,10 @@ class RadioNetwork(Network, Engine):
         self._headers: Final = profile.frame_bytes(0)
         self._longest: Final = profile.longest_payload
         self._keys = 0
-        self._copies: Final[dict[tuple[int, Hashable], int]] = {}
-        """The numbers of messages that go from host to host, by port and what they say of themselves; the newest."""
+        self._copies: Final[dict[tuple[int, Hashable], tuple[int, int, int]]] = {}
+        """Messages that go from host to host, by port and what they say of themselves: their numbers, groups and doors; the newest."""
+
+        self._groups: Final[dict[tuple[int, Hashable], int]] = {}
 
         self._numbers = 0
         self._doors: Final[dict[tuple[int, str], int]] = {}
@@ -97,43 +105,84 @@ class RadioNetwork(Network, Engine):
         if payload > self._longest:
             return self._refuse(parcel, TOO_LARGE)
         self._keys += 1
-        copy, door = self._copy(parcel)
-        sender, now = parcel.sender.node, self._nanoseconds(parcel.sent)
-        acceptance = self.engine.send(sender, to, payload, self._keys, now, copy=copy, door=door)
-        if acceptance != Acceptance.DROPPED:
-            self._on_air[self._keys] = parcel
-        if self.engine.reporting:
-            self._tell(self.engine.reports())
+        key, engine = self._keys, self.engine
+        copy, group, door = self._copy(parcel)
+        now = (parcel.sent - self._start) * 1_000
+        acceptance = engine.send(parcel.sender.node, to, payload, key, now, copy=copy, group=group, door=door)
+        if acceptance is not _DROPPED:
+            self._on_air[key] = parcel
+        if engine.reporting:
+            self._tell()
         else:
             self._update()
-        return self._refuse(parcel, QUEUE_FULL) if acceptance == Acceptance.DROPPED else _SENDING[acceptance]
+        return self._refuse(parcel, QUEUE_FULL) if acceptance is _DROPPED else _SENDING[acceptance]
 
     def switched(self, link: SimulatedLink, on: bool) -> None:
         self.engine.power(link.node, on, self._nanoseconds(self.simulation.time))
-        self._tell(self.engine.reports())
+        self._tell()
 
     def step(self, limit: Instant) -> None:
         """Everything strictly before ``limit``, up to the first instant at which somebody is to be told."""
-        reached = self.engine.advance(self._nanoseconds(limit) - 1)
-        reports = self.engine.reports()
-        if reports.delivered or reports.completed:
-            self.simulation.jump(self.simulation.start + -(-reached // 1_000))
-        self._tell(reports)
+        engine = self.engine
+        reached = engine.advance((limit - self._start) * 1_000 - 1)
+        if engine.reporting:
+            self.simulation.jump(self._start + -(-reached // 1_000))
+            self._tell()
+        else:
+            self._update()
 
-    def _tell(self, reports: Reports) -> None:
+    def _tell(self) -> None:
         """Hand over what arrived, and write down what became of frames (also of those that waited when a station went off)."""
+        delivered, receivers, completed = self.engine.news()
         self._update()
-        on_air, by_node, heard, hand_over = self._on_air, self._by_node, self._heard, self.hand_over
-        for key, receiver, _ in reports.delivered:
-            parcel, link = on_air[key], by_node[receiver]
-            if hand_over(parcel, link):
-                heard[key] = heard.get(key, 0) + 1
+        if receivers:
+            self._deliver(delivered, receivers)
+        on_air, heard = self._on_air, self._heard
+        for key, _, outcome in completed:
+            parcel, count = on_air.pop(key), heard.pop(key, 0) + (outcome >> UNREAD)
+            if outcome & _OUTCOME == _SENT and parcel.receiver is None:
+                parcel.sender.count(SENT, parcel.kind, parcel.size)
+                self.note(parcel, SENT, count)
+            else:
+                self._complete(parcel, _OUTCOMES[outcome & _OUTCOME], count, self._unheard.pop(key, None))
+
+    def _deliver(self, key: int, receivers: list[int]) -> None:
+        """One frame has arrived at these stations."""
+        parcel, link = self._on_air[key], self._by_node[receivers[0]]
+        listener = link.listeners.get(parcel.door) or link.listener(parcel.door, parcel.kind)
+        if listener is not None and listener[3] is not None and not self.check_wire:
+            _, receive_together = listener[3]
+            hearers = self._hearers(key, parcel, receivers, receive_together)
+            receive_together(hearers, parcel.sender.address, parcel.message)
+            return
+        count = 0
+        for node in receivers:
+            link = self._by_node[node]
+            if self.hand_over(parcel, link):
+                count += 1
             elif parcel.receiver is not None:
                 self._unheard[key] = why_unheard(link)
-        for key, _, outcome in reports.completed:
-            unheard = self._unheard.pop(key, None)
-            count = heard.pop(key, 0) + (outcome >> UNREAD)
-            self._complete(on_air.pop(key), _OUTCOMES[outcome & (1 << UNREAD) - 1], count, unheard)
+        self._heard[key] = count
+
+    def _hearers(
+        self, key: int, parcel: Parcel, receivers: list[int], receive_together: ReceiveTogether[Any]
+    ) -> Iterator[Any]:
+        """Those who may be told by that function; the others are told when it is their turn."""
+        by_node, door, size, count = self._by_node, parcel.door, parcel.size, 0
+        for node in receivers:
+            link = by_node[node]
+            listener = link.listeners.get(door) or link.listener(door, parcel.kind)
+            if listener is not None and listener[3] is not None and listener[3][1] is receive_together:
+                entry = listener[1]
+                entry[0] += 1
+                entry[1] += size
+                count += 1
+                yield listener[3][0]
+            elif self.hand_over(parcel, link):
+                count += 1
+            elif parcel.receiver is not None:
+                self._unheard[key] = why_unheard(link)
+        self._heard[key] = count
 
     # Copies that need not be read
 
@@ -142,15 +191,27 @@ class RadioNetwork(Network, Engine):
         self._knowing[link.node] = known
 
         def repeated(name: Hashable) -> None:
-            number = number_of((port, name))
-            if number is not None:
-                known[number % KNOWN] = number
+            found = number_of((port, name))
+            if found is not None:
+                known[found[0] % KNOWN] = found[0]
 
         return repeated
+
+    def once(self, link: SimulatedLink, port: int, group: Hashable | None) -> None:
+        number = 0 if group is None else self._group(port, group)
+        for (known, _), door in self._doors.items():
+            if known == port:
+                self.engine.once(link.node, door, number)
 
     def attend(self, link: SimulatedLink) -> None:
         if link.node in self._knowing:
             self._knowing[link.node][:] = 0
+
+    def doors_changed(self, link: SimulatedLink) -> None:
+        super().doors_changed(link)
+        for port in {port for port, _ in self._doors}:
+            endpoint = link.open_ports.get(port)
+            self.once(link, port, None if endpoint is None else endpoint.group)
 
     def unread(self, link: SimulatedLink, port: int) -> int:
         doors = [place for (known, _), place in self._doors.items() if known == port]
@@ -167,24 +228,37 @@ class RadioNetwork(Network, Engine):
                     entry[1] += int(fresh[node, place, 1])
         return super().traffic()
 
-    def _copy(self, parcel: Parcel) -> tuple[int, int]:
-        """The number of the message of which a parcel is a copy, and its place in the books; 0 if it has no copies."""
+    def _copy(self, parcel: Parcel) -> tuple[int, int, int]:
+        """The number of the message of which a parcel is a copy, that of its group, and its place in the books; 0 if it has no copies."""
         name = getattr(parcel.message, "repetition", None)
         if name is None:
-            return 0, 0
+            return _NO_COPY
         port, _ = parcel.door
-        door = self._doors.get((port, parcel.kind))
-        if door is None:
-            if len(self._doors) == DOORS:
-                return 0, 0
-            door = self._doors[port, parcel.kind] = len(self._doors)
-        number = self._copies.get((port, name))
-        if number is None:
+        found = self._copies.get((port, name))
+        if found is None:
+            door = self._door(port, parcel.kind)
+            if door is None:
+                return _NO_COPY
             self._numbers += 1
-            number = self._copies[port, name] = self._numbers
+            group = self._group(port, name[0]) if isinstance(name, tuple) else 0
+            found = self._copies[port, name] = self._numbers, group, door
             if len(self._copies) > KNOWN:
                 del self._copies[next(iter(self._copies))]
-        return number, door
+        return found
+
+    def _door(self, port: int, kind: str) -> int | None:
+        """The place of such messages in the books; none if there is no room."""
+        door = self._doors.get((port, kind))
+        if door is None and len(self._doors) < DOORS:
+            door = self._doors[port, kind] = len(self._doors)
+            for link in self.links.values():
+                endpoint = link.open_ports.get(port)
+                if endpoint is not None:
+                    self.once(link, port, endpoint.group)
+        return door
+
+    def _group(self, port: int, group: Hashable) -> int:
+        return self._groups.setdefault((port, group), len(self._groups) + 1)
 
     @property
     def in_flight(self) -> int:
@@ -209,7 +283,7 @@ class RadioNetwork(Network, Engine):
 
     def _update(self) -> None:
         due = self.engine.next_ns
-        self.next = NEVER if due >= NEVER else self.simulation.start + due // 1_000
+        self.next = NEVER if due >= NEVER else self._start + due // 1_000
 
     def _nanoseconds(self, time: Instant) -> int:
-        return (time - self.simulation.start) * 1_000
+        return (time - self._start) * 1_000

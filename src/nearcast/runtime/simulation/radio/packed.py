@@ -1,11 +1,12 @@
 """The kernels without the price of handing over eighteen arrays.
 
-To take them apart on each call would cost more than to put one frame into a queue (``nearcast.compiled.Addresses``).
+To take them apart on each call would cost more than to put one frame into a queue (``nearcast.compiled.Addresses``).  Below
+the addresses the kernels leave what Python wants to know after each call: one look instead of five.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,22 +24,37 @@ from nearcast.runtime.simulation.motion import LEG
 from nearcast.runtime.simulation.radio import run
 from nearcast.runtime.simulation.radio.layout import (
     AIR,
+    COMPLETIONS,
     CONTROL,
+    DELIVERIES,
     EVENT,
     FRAME,
     HEARD,
+    LOSSES,
     NODE,
     PARAMETERS,
     SOURCE,
+    Int64s,
     World,
 )
+
+NEVER: Final = 2**62
+_OUTLOOK: Final = 2
+"""Rows below the addresses: now, next, deliveries and completions in one, losses in the other."""
 
 
 def packed(world: World) -> Addresses:
     """Where all arrays of the world lie; good as long as it keeps them alive."""
-    addresses = addresses_for(len(world))
+    addresses = addresses_for(len(world) + _OUTLOOK)
     write_addresses(addresses, 0, world)
+    look_packed(addresses)
     return addresses
+
+
+def outlook(packed: Addresses) -> Int64s:
+    """What the last call has left: the time, when something happens next, and how much of each kind there is to report."""
+    left: Int64s = packed[-_OUTLOOK:].reshape(-1)[:5]
+    return left
 
 
 @inlined_making_arrays
@@ -63,16 +79,39 @@ def _world(a: Any) -> World:
         cube(a, 15, i64),
         table(a, 16, i32),
         cube(a, 17, i64),
+        table(a, 18, i32),
     )
+
+
+@inlined_making_arrays
+def _look(a: Any, world: World) -> None:
+    control = world.control[0]
+    row = len(a) - _OUTLOOK
+    a[row, 0] = control.now
+    a[row, 1] = world.heap[0].time if control.heap_size > 0 else NEVER
+    a[row, 2] = control.reported[DELIVERIES]
+    a[row, 3] = control.reported[COMPLETIONS]
+    a[row + 1, 0] = control.reported[LOSSES]
+
+
+@kernel_making_arrays
+def look_packed(a: Any) -> None:
+    _look(a, _world(a))
 
 
 @kernel_making_arrays
 def run_packed(a: Any, until: int) -> int:
-    return run.run(_world(a), until)
+    world = _world(a)
+    status = run.run(world, until)
+    _look(a, world)
+    return status
 
 
 @kernel_making_arrays
 def hand_in_packed(
-    a: Any, node: int, to: int, size: int, airtime: int, key: int, copy: int, door: int, now: int
+    a: Any, node: int, to: int, size: int, airtime: int, key: int, copy: int, group: int, door: int, now: int
 ) -> int:
-    return run.hand_in(_world(a), node, to, size, airtime, key, copy, door, now)
+    world = _world(a)
+    status = run.hand_in(world, node, to, size, airtime, key, copy, group, door, now)
+    _look(a, world)
+    return status

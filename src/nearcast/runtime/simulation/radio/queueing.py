@@ -38,6 +38,7 @@ def enqueue(
     airtime: int,
     key: int,
     copy: int,
+    group: int,
     door: int,
     counted_only: int,
     now: int,
@@ -67,6 +68,7 @@ def enqueue(
     frame.counted_only = counted_only
     frame.delivered = 0
     frame.copy = copy
+    frame.group = group
     frame.door = door
     frame.unread = 0
     if station.queued == 0:

@@ -43,3 +43,7 @@ class Reports(NamedTuple):
         tuple[int, int, int]
     ]  # key, sender, Outcome and, above its bits, how many knew it (``layout.UNREAD``)
     lost: list[tuple[int, int, int]]  # key, receiver, Loss; only with ``report_losses``
+
+
+News = tuple[int, list[int], list[tuple[int, int, int]]]
+"""Of the one frame that was delivered its key, and its receivers in ascending order; and what was completed, as above."""

@@ -97,7 +97,7 @@ def run(world: World, until: int) -> int:
         elif kind == TICK:
             source = world.sources[subject]
             push(world, time + source.period, TICK, subject, 0)
-            enqueue(world, source.node, BROADCAST, source.bytes, source.airtime, subject, 0, 0, 1, time)
+            enqueue(world, source.node, BROADCAST, source.bytes, source.airtime, subject, 0, 0, 0, 1, time)
         else:
             expire(world, subject, kind, version, time)
         if _reports(world) != reports:
@@ -137,14 +137,16 @@ def _move_to(world: World, now: int) -> bool:
 
 
 @kernel
-def hand_in(world: World, node: int, to: int, size: int, airtime: int, key: int, copy: int, door: int, now: int) -> int:
+def hand_in(
+    world: World, node: int, to: int, size: int, airtime: int, key: int, copy: int, group: int, door: int, now: int
+) -> int:
     """Put a frame into the queue of a station."""
     shortage = _shortage(world)
     if shortage:
         return shortage
     if not _move_to(world, now):
         return TOO_EARLY
-    return enqueue(world, node, to, size, airtime, key, copy, door, 0, now)
+    return enqueue(world, node, to, size, airtime, key, copy, group, door, 0, now)
 
 
 @kernel

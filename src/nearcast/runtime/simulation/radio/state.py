@@ -118,6 +118,7 @@ def new_world(profile: RadioProfile, legs: Legs, seed: int, start_us: int, *, re
         reports=np.zeros((3, 0, 3), np.int64),
         known=np.zeros((count, 1), np.int32),
         unread=np.zeros((count, DOORS, 2), np.int64),
+        once=np.zeros((count, DOORS), np.int32),
     )
     return with_more_reports(with_more_heap(with_more_frames(with_more_air(world))))
 
