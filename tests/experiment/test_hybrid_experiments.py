@@ -103,5 +103,6 @@ def test_runs_have_the_radio_that_does_not_saturate_and_gateways_where_the_exper
     experiment = next(each for each in EXPERIMENTS if each.name == name)
     for run in experiment.runs(True):
         assert run.scenario.radio.standard == "802.11g"
-        if run.scenario.delivery.mechanism == "gateway":
-            assert run.scenario.gateways.at_points == run.scenario.transitions.at_points == (name == "bypass-e10")
+        if name == "bypass-e10":
+            assert run.scenario.coexistence.inside == ("augment" if run.name == "without" else "gateway")
+            assert (run.scenario.gateway_settings().schemes is None) is False
