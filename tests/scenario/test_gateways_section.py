@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from nearcast.dissemination.gateways.broker import ByGateways
 from nearcast.dissemination.gateways.client import GatewayClient
 from nearcast.dissemination.gateways.count import Density, Share
 from nearcast.dissemination.gateways.registry import PROXY
+from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.gateways.spreading import GatewaySpreading
 from nearcast.errors import InvalidScenario
 from nearcast.records.writer import RecordWriter
@@ -176,3 +178,25 @@ def test_at_points_only_those_in_a_channel_are_gateways_and_say_where_they_are()
     assert chosen
     assert chosen <= inside
     assert dict(broker.scheme_of(min(inside)).parameters)["enable_updates"] is True
+
+
+def test_at_points_members_acknowledge_also_what_they_do_not_want(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A channel has much that its members do not want: else they would be taken for missed, and for unreachable."""
+
+    def missed() -> tuple[int, int]:
+        run, rows = ran(WIDE)
+        assert any(row[3:5] == ("gateway", "unwanted") for row in rows["notifications"])
+        gateways = run.assembly._broker_half()._handing_over
+        assert isinstance(gateways, ByGateways)
+        return gateways.statistics().missed, gateways.statistics().directly
+
+    few, seldom = missed()
+    monkeypatch.setattr(GatewaySettings, "unwanted_too", False)
+    many, often = missed()
+    assert few < 0.5 * many
+    assert seldom < often
+
+
+WIDE = (
+    POINTS.replace('radius = "60 m"', 'radius = "200 m"') + "[[workload]]\nkind = 'AR'\nradius = '40 m'\n"
+)  # all of them in one channel, and of each event few are concerned

@@ -88,7 +88,9 @@ class ByGateways(HandingOver):
         self._local[client] = message.local
         if message.anew:
             self._expected.forget(client)
-        self._endpoint.send(client, Registered(self.settings.window if self.settings.acknowledged else None))
+        settings = self.settings
+        window = settings.window if settings.acknowledged else None
+        self._endpoint.send(client, Registered(window, settings.unwanted_too))
 
     def forget(self, client: Address) -> None:
         self._local.pop(client, None)

@@ -78,6 +78,7 @@ class GatewayClient(Carrier):
         self._window: float | None = None
         """None: nobody wants acknowledgements, as far as is known."""
 
+        self._unwanted_too = False
         self._due: dict[str, None] = {}
         self._recent: dict[str, None] = {}
         self._earlier: dict[str, None] = {}
@@ -121,7 +122,7 @@ class GatewayClient(Carrier):
 
     def _receive(self, _sender: Address, message: Relay | Registered) -> None:
         if isinstance(message, Registered):
-            self._window = message.window
+            self._window, self._unwanted_too = message.window, message.unwanted_too
             return
         self._relayed += 1
         self.inbox.receive(event_in(message.event), CLOUD, CLOUD_HOPS)
@@ -138,8 +139,8 @@ class GatewayClient(Carrier):
             return
         self._remember(message.id)
         # Many hear what is not for them, also after it came another way, and nobody waits for their answer.  Of those it is for, few do
-        # not want it any more: to tell them in vain costs less than if everybody answered.
-        if outcome == DELIVERED or (outcome == DUPLICATE and self.inbox.wants(event)):
+        # not want it any more: to tell them in vain costs less than if everybody answered.  Unless they are known by channels only.
+        if self._unwanted_too or outcome == DELIVERED or (outcome == DUPLICATE and self.inbox.wants(event)):
             self._due[message.id] = None
             if len(self._due) == AT_MOST:
                 self._acknowledge()

@@ -34,6 +34,9 @@ class Registered(Message, frozen=True, tag="gateway registered"):
     window: float | None
     """Seconds over which to collect acknowledgements; none: none are wanted."""
 
+    unwanted_too: bool = False
+    """Whether they are wanted also of events that the client does not want."""
+
 
 class Relay(Message, frozen=True, tag="relay"):
     """An event for the client, and for those near it."""

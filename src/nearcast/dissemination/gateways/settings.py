@@ -51,6 +51,13 @@ class GatewaySettings:
     most: int = 200
     """Candidates that are considered together; more are divided, by place."""
 
+    @property
+    def unwanted_too(self) -> bool:
+        """Whether members acknowledge also what they do not want.  Who is known by a channel is told of much that it does not want: it would
+        be taken for missed, told in vain, and soon for one who cannot be reached.
+        """
+        return self.schemes is not None
+
     def __post_init__(self) -> None:
         if not 0 < self.window < self.deadline < math.inf:
             raise InvalidInput(
