@@ -123,6 +123,12 @@ def transitions(*made: tuple[float, str, str, str | None, str | None]) -> Any:
     return pa.Table.from_pylist(listed, schema=plain_schema(table))
 
 
+def states(*made: tuple[float, str, str]) -> Any:
+    start = parse(TOWN).run.start
+    rows = [{"time": start + round(at * MICROSECONDS), "client": who, "state": what} for at, who, what in made]
+    return pa.Table.from_pylist(rows, schema=plain_schema(next(table for table in TABLES if table.name == "clients")))
+
+
 def test_brief_is_what_is_undone_within_ten_seconds_and_who_lags_behind_does_not_agree() -> None:
     town = parse(TOWN)
     table = transitions(
@@ -142,5 +148,8 @@ def test_brief_is_what_is_undone_within_ten_seconds_and_who_lags_behind_does_not
         "points never crowded": 1.0,
     }
     # Twenty seconds of two clients; b has not followed for five of them.
-    assert channels._agreement(town, table)["agreeing"] == pytest.approx(1 - 5 / 40)
+    assert channels._agreement(town, table, states())["agreeing"] == pytest.approx(1 - 5 / 40)
+    # Who has gone is asked no longer.
+    gone = states((28.0, "b", "left"))
+    assert channels._agreement(town, table, gone)["agreeing"] == pytest.approx(1 - 3 / 28)
     assert channels._where(ground_of(town), table) == {"exchanges": 4.0, "exchanges at points": 1.0}

@@ -259,11 +259,15 @@ class SchemeExchange:
             broker_halves(self._territory, Cloud(_unsaid, Tally()))(scheme)
 
     def transition(
-        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, also: Sequence[Action] = ()
+        self,
+        scheme: MechanismSpec,
+        clients: Iterable[Address] | None = None,
+        also: Sequence[Action] = (),
+        place: str = "",
     ) -> None:
         """Bring all clients, or these, to that scheme: first here, at once; then each of them, by a plan.
 
-        ``also`` is what else the plan asks of whoever changes its scheme by it.  Raises ``TransitionFailed`` if the broker cannot
+        ``also`` is what else the plan asks of whoever changes its scheme by it, at that ``place`` if it is for one.  Raises ``TransitionFailed`` if the broker cannot
         change; then nobody does.
         """
         if scheme == NULL:
@@ -272,7 +276,7 @@ class SchemeExchange:
         affected = [client for client in members if self._proxy.spec_for(client) != scheme]
         if not affected and (clients is not None or scheme == self._proxy.default):
             return
-        plan = PlanId(self._coordinator.clock + 1, self._host.name)
+        plan = self._coordinator.next_plan(place)
         old = self._copies(affected, plan.clock) if self._settings.overlap else []
         before = self._clock, self._clocks
         # Before the exchange: what the new scheme says to clients carries the tag of the new plan.
@@ -292,7 +296,7 @@ class SchemeExchange:
             self.overlaps.begin(half, plan.clock, self._end_of_grace())
         group = EVERYBODY if clients is None else None
         told = members if clients is None else affected
-        self._coordinator.execute([Exchange(PROXY, scheme), *also], told, group)
+        self._coordinator.execute([Exchange(PROXY, scheme), *also], told, group, place=place)
         self.memory.plans = self._coordinator.goal(EVERYBODY)
         self.memory.clock = plan.clock
         self._planned, self._addressed = self._host.now(), frozenset(members)

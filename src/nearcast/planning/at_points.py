@@ -42,12 +42,16 @@ class SchemesByPlace(Component):
         right = self._right(position, running)
         if running != right and exchange.follows(client):
             # Not by the broker itself: it would count the step of one client as one of its transitions.
-            exchange.transition(right, [client], self._also(client, right))
+            exchange.transition(right, [client], self._also(client, right), self._place(client))
             self._moved(client, position, running, right)
 
     def _also(self, _client: Address, _right: MechanismSpec) -> Sequence[Action]:
         """What else the client is to do when it comes to that scheme."""
         return ()
+
+    def _place(self, _client: Address) -> str:
+        """Where its plan is for; nowhere in particular, unless others there are to hear of it."""
+        return ""
 
     def _moved(self, client: Address, position: Point | None, before: MechanismSpec, after: MechanismSpec) -> None:
         """It has come, or gone; none: it is not known where it is."""

@@ -99,8 +99,9 @@ class Coexistence(TransitionsAtPoints):
         self._crowded: Final = settings.crowded.exchanges()
         self._otherwise: Final = (settings.otherwise or stopped).exchanges()
         self._stopped: Final = stopped.exchanges()
-        self._told: Final[dict[Address, Sequence[Action]]] = {}
-        """What clients at points run by the last plan that they were sent."""
+        self._heals: Final = settings.coordination == "self-healing" and settings.rule is not None
+        self._told: Final[dict[Address, tuple[str, Sequence[Action]]]] = {}
+        """What clients at points run by the last plan that they were sent, and for which place that was."""
 
         self._plans = self._plans_for_points = 0
         self._coordinator: TransitionCoordinator
@@ -130,9 +131,13 @@ class Coexistence(TransitionsAtPoints):
         self._points.place(client, self._zones.at(position))
         super()._changed(client, position)
         if news := self._news(client):  # its scheme is right; it went from point to point
-            self._coordinator.execute(news, [client])
+            self._coordinator.execute(news, [client], place=self._place(client))
             self._note(client, self._right_beside(client))
             self._plans += 1
+
+    def _place(self, client: Address) -> str:
+        points = self._points.points_of(client)
+        return points[0] if self._heals and points else ""
 
     def _also(self, client: Address, _right: MechanismSpec) -> Sequence[Action]:
         right = self._right_beside(client)
@@ -141,9 +146,10 @@ class Coexistence(TransitionsAtPoints):
         return right
 
     def _news(self, client: Address) -> tuple[Action, ...]:
-        """What it is to run and was not told."""
-        told = self._told.get(client, self._stopped)
-        return tuple(action for action in self._right_beside(client) if action not in told)
+        """What it is to run and was not told, or was told at another point: there it would hear of what is for others."""
+        place, told = self._told.get(client, ("", self._stopped))
+        right = self._right_beside(client)
+        return right if place != self._place(client) else tuple(action for action in right if action not in told)
 
     def _right_beside(self, client: Address) -> tuple[Exchange, ...]:
         points = self._points.points_of(client)
@@ -152,10 +158,10 @@ class Coexistence(TransitionsAtPoints):
         return self._crowded if self._points.crowded(points) else self._otherwise
 
     def _differs(self, _point: str, clients: Collection[Address]) -> None:
-        if self._settings.coordination == "self-healing":
+        if self._heals:
             for client in clients:  # it will hear of it
                 if client in self._told:
-                    self._told[client] = self._right_beside(client)
+                    self._told[client] = self._told[client][0], self._right_beside(client)
             return
         changing: dict[tuple[Action, ...], list[Address]] = {}
         for client in clients:
@@ -169,16 +175,16 @@ class Coexistence(TransitionsAtPoints):
 
     def _addressed(self, gateway: Address) -> bool:
         """Whether it may need addresses: a point's mechanism changes a moment later, or when it is heard of, and they cost little."""
-        told = self._told.get(gateway, self._stopped)
+        _, told = self._told.get(gateway, ("", self._stopped))
         unicast = [_unicast(actions) for actions in (self._crowded, self._otherwise)]
-        settled = self._settings.coordination == "central" and not self._points.just_changed(gateway)
+        settled = not self._heals and not self._points.just_changed(gateway)
         return _unicast(told) if settled else any(unicast)
 
     def _note(self, client: Address, actions: Sequence[Action]) -> None:
         if actions is self._stopped:
             self._told.pop(client, None)
         else:
-            self._told[client] = actions
+            self._told[client] = self._place(client), actions
 
     def _gone(self, client: Address) -> None:
         self._told.pop(client, None)

@@ -85,7 +85,8 @@ class CrowdedPoints:
         self._known: Final = {zone.name: Information(f"crowd at {zone.name}", float) for zone in zones}
         rules = [] if rule is None else [self._rule_of(rule, zone) for zone in zones]
         self._engine: Final = RuleEngine(host.state, host.clock, host.timers, rules, self._act)
-        self._engine.start()
+        if rules:
+            self._engine.start()
 
     def place(self, client: Address, points: tuple[str, ...]) -> None:
         """It is at these points now; at none when it has left, or has gone."""

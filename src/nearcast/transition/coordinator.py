@@ -85,9 +85,18 @@ class TransitionCoordinator(Component):
     def clock(self) -> int:
         return self._clock
 
-    def execute(self, actions: Sequence[Action], hosts: Iterable[Address], group: str | None = None) -> ExecutionPlan:
-        """Have these hosts carry out the actions; with a ``group``, also whoever is brought up as part of it later."""
-        plan = ExecutionPlan(PlanId(self._clock + 1, self._host.name), tuple(actions))
+    def next_plan(self, place: str = "") -> PlanId:
+        """That of the next plan, if it is for whoever is there."""
+        return PlanId.for_place(self._clock + 1, self._host.name, place)
+
+    def execute(
+        self, actions: Sequence[Action], hosts: Iterable[Address], group: str | None = None, *, place: str = ""
+    ) -> ExecutionPlan:
+        """Have these hosts carry out the actions; with a ``group``, also whoever is brought up as part of it later.
+
+        With a ``place``, it does not spread by self-healing to hosts that are elsewhere.
+        """
+        plan = ExecutionPlan(self.next_plan(place), tuple(actions))
         self._clock += 1
         self._plans += 1
         addressed = tuple(dict.fromkeys(hosts))

@@ -52,8 +52,9 @@ class SelfHealing:
         """A message said this; true if the host has followed a newer plan."""
         conflict = spec != self._proxy.spec
         self._conflicts += conflict
-        heard = PlanId(clock, initiator)
-        if heard <= self.goal.newest(self._proxy.name):
+        heard, newest = PlanId(clock, initiator), self.goal.newest(self._proxy.name)
+        # Who is within earshot need not be at the same place.
+        if heard <= newest or heard.place not in ("", newest.place):
             return False
         try:
             # No plan asked for it: the records show self-healing by that.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -32,11 +32,24 @@ class SetState(msgspec.Struct, frozen=True, array_like=True, tag="set"):
 Action: TypeAlias = Exchange | SetState
 
 
+_AT: Final = " at "
+
+
 class PlanId(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Which plan: plans are ordered by the Lamport clock; those of several initiators at one clock, by their names."""
 
     clock: int
     initiator: str
+    """Who made it, and for which place, if it is for one (``for_place``): both travel with self-healing, in a few bytes."""
+
+    @classmethod
+    def for_place(cls, clock: int, initiator: str, place: str) -> PlanId:
+        """A plan for whoever is there; no place: for whoever gets it, or hears of it."""
+        return cls(clock, f"{initiator}{_AT}{place}" if place else initiator)
+
+    @property
+    def place(self) -> str:
+        return self.initiator.partition(_AT)[2]
 
     def __str__(self) -> str:
         return f"{self.clock}@{self.initiator}"

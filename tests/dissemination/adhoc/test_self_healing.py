@@ -141,6 +141,54 @@ def test_who_was_told_to_run_nothing_is_not_drawn_in_by_those_who_pass_by() -> N
     assert village.adhoc(1).statistics().published == 0
 
 
+PLACES = ("park", "square")
+
+
+def told_at(village: Village, node: int, clock: int, place: str, target: MechanismSpec) -> None:
+    agent = village.host(node).component(TransitionAgent)
+    plan_id = PlanId.for_place(clock, "broker", place)
+    assert agent.execute(ExecutionPlan(plan_id, (Exchange("lc", target),))).ok
+
+
+@given(
+    TREES,
+    MORE,
+    st.tuples(*[st.sampled_from(PLACES)] * HOSTS),
+    st.lists(st.tuples(st.integers(0, HOSTS - 1), st.sampled_from(TARGETS)), min_size=1, max_size=5),
+)
+@settings(max_examples=15)
+def test_a_plan_for_a_place_spreads_to_who_is_there_and_to_nobody_else_within_earshot(
+    edges: list[tuple[int, int]],
+    more: list[tuple[int, int]],
+    places: tuple[str, ...],
+    orders: list[tuple[int, MechanismSpec]],
+) -> None:
+    village = Village(nowhere(HOSTS), GOSSIP, edges=[*edges, *more], agents=True)
+    for node, place in enumerate(places):
+        told_at(village, node, 1, place, GOSSIP)
+    newest = dict.fromkeys(range(HOSTS), (1, GOSSIP))
+    for clock, (node, target) in enumerate(orders, 2):
+        told_at(village, node, clock, places[node], target)
+        newest[node] = clock, target
+    talk(village, 0.2 * HOSTS, {})
+    for component in _together(places, [*edges, *more]):
+        _, said = max((newest[node] for node in component), key=lambda it: it[0])
+        assert {village.adhoc(node).running for node in component} == {said}
+    # What is for everybody is followed wherever one is.
+    told_at(village, 0, 99, "", of("FLOODING"))
+    talk(village, 0.2 * HOSTS, {})
+    assert {village.adhoc(node).running for node in range(HOSTS)} == {of("FLOODING")}
+
+
+def _together(places: tuple[str, ...], edges: list[tuple[int, int]]) -> list[set[int]]:
+    """Hosts at one place that hear each other, or of each other over others there."""
+    found = [{node} for node in range(HOSTS)]
+    for one, other in [edge for edge in edges if places[edge[0]] == places[edge[1]]] * HOSTS:
+        joined = [each for each in found if one in each or other in each]
+        found = [each for each in found if each not in joined] + [set.union(*joined)]
+    return found
+
+
 ORDERS = st.lists(st.sampled_from([NULL, of("GOSSIP"), of("PLAN-B")]), min_size=1, max_size=6)
 HEARD = st.lists(st.tuples(st.integers(1, 20), st.sampled_from(TARGETS)), max_size=6)
 

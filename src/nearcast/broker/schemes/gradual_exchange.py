@@ -90,15 +90,19 @@ class GradualExchange(SchemeExchange):
         self._underway = None
 
     def transition(
-        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, also: Sequence[Action] = ()
+        self,
+        scheme: MechanismSpec,
+        clients: Iterable[Address] | None = None,
+        also: Sequence[Action] = (),
+        place: str = "",
     ) -> None:
         if clients is None:
-            super().transition(scheme, None, also)
+            super().transition(scheme, None, also, place)
             self._underway = None
             return
         some, underway = list(clients), self._underway
         staying = [client for client in some if self._remains(client) and self._proxy.spec_for(client) == scheme]
-        super().transition(scheme, some, also)
+        super().transition(scheme, some, also, place)
         if underway is not None and staying:
             self._leave(underway, staying)
 

@@ -42,7 +42,7 @@ def numbers(scenario: Scenario, folder: Path) -> Mapping[str, float]:
     if scenario.coexistence.inside is not None:
         found |= _shares(scenario, folder) | _where(ground, transitions)
     if scenario.coexistence.threshold is not None:
-        found |= _switches(scenario, transitions) | _agreement(scenario, transitions)
+        found |= _switches(scenario, transitions) | _agreement(scenario, transitions, read(folder, "clients"))
     return found
 
 
@@ -196,7 +196,7 @@ def _steps(times: list[tuple[Instant, str | None]]) -> list[tuple[Instant, Insta
     return [(earlier[0], later[0]) for earlier, later in pairwise(times)]
 
 
-def _agreement(scenario: Scenario, transitions: Any) -> dict[str, float]:
+def _agreement(scenario: Scenario, transitions: Any, clients: Any) -> dict[str, float]:
     """Of the clients that run an ad hoc mechanism, the share that runs what the broker wants at their point, second by second.
 
     Where a client was is taken from where it last exchanged its mechanism, which is at the border of its point.
@@ -210,7 +210,7 @@ def _agreement(scenario: Scenario, transitions: Any) -> dict[str, float]:
         is_name(column(transitions, "proxy"), LOCAL) & ~is_name(column(transitions, "host"), BROKER)
     )
     point = _numbers(ground, reals(rows, "lat"), reals(rows, "lon"), NEAR)
-    steps = sorted(
+    steps: list[tuple[Instant, str, str | None, int]] = list(
         zip(
             instants(rows, "time").tolist(),
             column(rows, "host").to_pylist(),
@@ -219,6 +219,14 @@ def _agreement(scenario: Scenario, transitions: Any) -> dict[str, float]:
             strict=True,
         )
     )
+    states = zip(
+        instants(clients, "time").tolist(),
+        column(clients, "client").to_pylist(),
+        column(clients, "state").to_pylist(),
+        strict=True,
+    )
+    steps += [(time, client, None, -1) for time, client, state in states if state in ("left", "failed")]
+    steps.sort(key=lambda step: step[0])
     running: dict[str, tuple[str, int]] = {}
     agreeing = asked = place = 0
     for second in range(int(SETTLED), int(scenario.run.duration)):
