@@ -25,6 +25,7 @@ VARIANTS: Final[Mapping[str, Mapping[str, Mechanism]]] = {
     },
     "PLAN-B": {
         "ours": {},
+        "no hesitation": {"hesitation": "0 s"},
         "hesitation 20 ms": {"hesitation": "20 ms"},
         "hesitation 100 ms": {"hesitation": "100 ms"},
         "no window": {"window": "0 s"},
