@@ -104,18 +104,22 @@ def outskirts(run: str, mechanism: str) -> Value:
     return value
 
 
-def _over_time(outcomes: Sequence[Outcome]) -> Any:
-    series = {}
-    for run, number in INITIATORS.items():
-        for mechanism in TIMETABLE[1:]:
-            followed, time = _of(outcomes[0][run], mechanism)
-            steps = np.unique(np.linspace(0, len(followed.after) - 1, SHOWN).round().astype(int))
-            points = [(followed.after[step], (step + 1) / followed.clients) for step in steps.tolist()]
-            shown = min(time, TOGETHER)
-            points = [point for point in points if point[0] <= shown]
-            last_share = points[-1][1] if points else 0.0
-            series[f"{mechanism}, from {number}"] = [*points, (shown, last_share)]
-    return lines(series, x="seconds", y="share of the clients", title="How many have followed")
+def _shares(run: str) -> Drawing:
+    number = INITIATORS[run]
+
+    def draw(outcomes: Sequence[Outcome]) -> Any:
+        series = {mechanism: _steps(*_of(outcomes[0][run], mechanism)) for mechanism in TIMETABLE[1:]}
+        return lines(series, x="seconds", y="share of the clients", title=f"How many have followed, from {number}")
+
+    return Drawing(f"share-from-{run}", f"How many have followed, from {number}", (run,), draw)
+
+
+def _steps(followed: Followed, time: float) -> list[tuple[float, float]]:
+    """Points of a line: seconds, and the share that had followed by then."""
+    end, steps = min(time, TOGETHER), np.linspace(0, len(followed.after) - 1, SHOWN).round().astype(int)
+    points = [(followed.after[step], (step + 1) / followed.clients) for step in np.unique(steps).tolist() if step >= 0]
+    shown = [point for point in points if point[0] <= end]
+    return [*shown, (end, shown[-1][1] if shown else 0.0)]
 
 
 def _maps(run: str) -> Drawing:
@@ -228,7 +232,7 @@ E8: Final = Experiment(
         ),
     ),
     (
-        Drawing("share", "How many have followed, from one and from thirty", tuple(INITIATORS), _over_time),
+        *(_shares(run) for run in INITIATORS),
         *(_maps(run) for run in INITIATORS),
         mechanisms_of("one"),
         windows_of("one"),
