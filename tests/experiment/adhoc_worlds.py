@@ -81,7 +81,6 @@ def e7(good: bool) -> Outcome:
     only = {name: phases[name] for name in ("GOSSIP", "PLAN-B")}
     return {
         "planned": planned,
-        "lost": measures(only, {"T1": dipped}),
         "taken": measures(only, {"T1": smooth if good else dipped}),
         **{f"static-{name}": alone(Part(recalls[name], 0.7)) for name in TIMETABLE},
     }

@@ -123,6 +123,11 @@ def drop(run: str, mark: str, seconds: float) -> Value:
     return value
 
 
+def recall_around(run: str, mark: str, since: float, until: float) -> Value:
+    """Of what was published so many seconds after a transition, all together."""
+    return lambda outcome: _recall(outcome[run].mark(mark), since, until)
+
+
 def depth(run: str, mark: str) -> Value:
     """By how much recall falls below what is usual around a transition, at its lowest: mean of the two lowest bins."""
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from nearcast.experiment.adhoc.crowd import MECHANISMS, Mechanism, download, static
 from nearcast.experiment.checks import Check, Outcome, Part, at_least, at_most
-from nearcast.experiment.drawings import boxes_of
 from nearcast.experiment.experiment import Drawing, Experiment
 from nearcast.experiment.figures.boxes import bars
 from nearcast.experiment.runs import Run
@@ -25,6 +24,7 @@ VARIANTS: Final[Mapping[str, Mapping[str, Mechanism]]] = {
     },
     "PLAN-B": {
         "ours": {},
+        "no hesitation": {"hesitation": "0 s"},
         "hesitation 20 ms": {"hesitation": "20 ms"},
         "hesitation 100 ms": {"hesitation": "100 ms"},
         "no window": {"window": "0 s"},
@@ -40,7 +40,6 @@ def _name(mechanism: str, variant: str) -> str:
 
 
 NAMES: Final = {mechanism: [_name(mechanism, variant) for variant in variants] for mechanism, variants in VARIANTS.items()}  # fmt: skip
-_ALL: Final = (*REFERENCES, *NAMES["HYPERG"], *NAMES["PLAN-B"])
 
 
 def _runs(quick: bool) -> tuple[Run, ...]:
@@ -53,13 +52,24 @@ def _runs(quick: bool) -> tuple[Run, ...]:
     return (*references, *variants)
 
 
-def _bars(outcomes: Sequence[Outcome]) -> Any:
-    groups = {
-        "recall": {name: recall(name)(outcomes[0]) or 0.0 for name in _ALL},
-        "traffic, of FLOODING": {name: quotient(download(name), download("FLOODING"))(outcomes[0]) or 0.0 for name in _ALL},
-    }  # fmt: skip
-    turned = {name: {what: values[name] for what, values in groups.items()} for name in _ALL}
-    return bars({name.replace("-", "\n", 1): values for name, values in turned.items()}, label="", title="AR")
+def _drawing(mechanism: str) -> Drawing:
+    """Recall and traffic of its variants, beside those that have no such constants."""
+    runs = {name: name for name in REFERENCES}
+    runs |= dict(zip((each.replace(" ", "\n") for each in VARIANTS[mechanism]), NAMES[mechanism], strict=True))
+
+    def draw(outcomes: Sequence[Outcome]) -> Any:
+        groups = {
+            shown: {
+                "recall": recall(run)(outcomes[0]) or 0.0,
+                "traffic, of FLOODING's": quotient(download(run), download("FLOODING"))(outcomes[0]) or 0.0,
+            }
+            for shown, run in runs.items()
+        }
+        return bars(groups, label="", title=f"{mechanism} with other constants, AR")
+
+    return Drawing(
+        mechanism.lower(), f"{mechanism}: recall, and traffic as a share of FLOODING's", tuple(runs.values()), draw
+    )
 
 
 CONSTANTS: Final = Experiment(
@@ -105,7 +115,6 @@ CONSTANTS: Final = Experiment(
         ),
     ),
     (
-        boxes_of({name.replace("-", "\n"): name for name in _ALL}),
-        Drawing("recall-and-traffic", "Recall, and traffic as a share of FLOODING's", _ALL, _bars),
+        *(_drawing(mechanism) for mechanism in VARIANTS),
     ),
 )  # fmt: skip

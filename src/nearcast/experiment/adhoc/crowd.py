@@ -40,16 +40,13 @@ SECONDS: Final = 120.0
 """Of a run in which nothing changes.  The documents' are 25 min long; but people start as if they had been on their way for ever, so
 that more time only makes the mean more certain, and FLOODING of what concerns people elsewhere is many times slower than real time."""
 
-QUICK_SECONDS: Final = 8.0
-QUICK_SECONDS_ELSEWHERE: Final = 6.0
+QUICK_SECONDS: Final = 5.0
+QUICK_SECONDS_ELSEWHERE: Final = 4.0
 """Of events that spread through the whole city."""
 
-QUICK_TIMES: Final = (12.0, 24.0, 36.0, 48.0)
-"""Of the timetable: no sooner one after the other than transitions are looked at closely, and not more than that."""
-
 SETTLING: Final = 10.0
-QUICK_SETTLING: Final = 2.0
-"""Seconds until everybody knows its neighbours, and as many events arrive as go out."""
+QUICK_SETTLING: Final = 1.0
+"""Seconds until everybody knows its neighbours, and about as many events arrive as go out."""
 
 
 def static(
@@ -69,7 +66,7 @@ def static(
     return Run(
         name,
         scenario("adhoc", _changes(name, seconds, mechanism, kind) | dict(changes or {})),
-        window=2.0 if quick else WINDOW,
+        window=1.0 if quick else WINDOW,
         settling=QUICK_SETTLING if quick else SETTLING,
         proxy=LOCAL,
         maps=maps,
@@ -79,18 +76,20 @@ def static(
 def planned(
     name: str,
     *,
-    quick: bool,
-    ends: float,
+    quick: Sequence[float] = (),
     changes: Mapping[str, Toml] | None = None,
     initiators: int | None = None,
 ) -> Run:
-    """Table 8's timetable: the broker tells everybody by plan, or it spreads from so many clients.  ``ends``: if quick, so late."""
-    times = QUICK_TIMES if quick else transition_times(quick)
+    """Table 8's timetable: the broker tells everybody by plan, or it spreads from so many clients.
+
+    ``quick``: the seconds at which it does, and at which the run ends, if not those of the documents.
+    """
+    *times, ends = quick or (*transition_times(False), duration(False))
     table: list[Toml] = [
         {"at": f"{at:g} s", "mechanism": dict(MECHANISMS[target])} | ({"initiators": initiators} if initiators else {})
         for at, target in zip(times, TIMETABLE[1:], strict=True)
     ]
-    told = _changes(name, ends if quick else duration(quick), MECHANISMS[TIMETABLE[0]], "AR")
+    told = _changes(name, ends, MECHANISMS[TIMETABLE[0]], "AR")
     return Run(
         name,
         scenario("adhoc", told | {"adhoc.transition": table, "adhoc.foreign": False} | dict(changes or {})),
@@ -98,7 +97,7 @@ def planned(
         transitions=True,
         proxy=LOCAL,
         window=2.0 if quick else WINDOW,
-        settling=QUICK_SETTLING if quick else SETTLING,
+        settling=2.0 if quick else SETTLING,
     )
 
 

@@ -22,7 +22,7 @@ PHASES: Final = ("few", "more", "many")
 CUTS: Final = (0.4, 0.8)
 """Shares of the run: few are up to 126, many from 242 on."""
 
-QUICK_SECONDS: Final = 40.0
+QUICK_SECONDS: Final = 30.0
 BELOW: Final = at_most(20.0)
 
 
@@ -43,7 +43,7 @@ def _runs(quick: bool) -> tuple[Run, ...]:
             scenario("adhoc", changes),
             PHASES,
             cuts=tuple(share * seconds for share in CUTS),
-            window=4.0 if quick else 20.0,
+            window=3.0 if quick else 20.0,
             settling=2.0,
             proxy=LOCAL,
         )
