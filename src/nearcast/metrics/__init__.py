@@ -15,6 +15,7 @@ from nearcast.metrics.delivery import (
     totals,
 )
 from nearcast.metrics.distribution import BANDS, BOX, BoxPlot, GrandMean, box_plot, grand_mean, grouped_percentiles
+from nearcast.metrics.energy import consumption
 from nearcast.metrics.fairness import jain_index
 from nearcast.metrics.gaps import AlignedRecall, RecallGap, aligned_recall, recall_gap
 from nearcast.metrics.gateways import selection_fairness, utilisation
@@ -64,6 +65,7 @@ __all__ = [
     "box_plot",
     "carried",
     "cell_sums",
+    "consumption",
     "delay_per_client",
     "delay_per_event",
     "delay_totals",
