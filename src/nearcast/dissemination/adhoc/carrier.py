@@ -198,8 +198,8 @@ class AdHoc(Carrier):
 
     def _broadcast(self, carried: tuple[Carried, ...], place: Point | None = None) -> Sending:
         self._count(carried)
-        where = (None, None) if place is None else (place.lat, place.lon)
-        message = AdHocEvents(self._current(), carried, *where)
+        mark = self._current()
+        message = AdHocEvents(mark, carried) if place is None else AdHocEvents(mark, carried, place.lat, place.lon)
         if len(carried) > 1:
             return self._endpoint.broadcast(message)
         first = carried[0]
