@@ -212,7 +212,16 @@ def test_speeds_are_compared_under_the_name_of_the_contract(short_turns: None, m
         "nearcast/ns-3 simulated_seconds_per_second (by Python, one by one)",
         "nearcast/ns-3 simulated_seconds_per_second (10 broadcasts/s)",
         "nearcast/ns-3 simulated_seconds_per_second (10 broadcasts/s, by Python, one by one)",
+        "nearcast/ns-3 simulated_seconds_per_second (AR, GOSSIP)",
+        "nearcast/ns-3 simulated_seconds_per_second (AR, FLOODING)",
     ]
+    games = [row for row in found.results if row.parameters.get("delivery") == "GOSSIP"]
+    assert [(row.system, "part" in row.parameters) for row in games] == [
+        ("nearcast", False),
+        ("nearcast", True),
+        ("ns-3", True),
+    ]
+    assert games[1].parameters["receptions"] == games[2].parameters["receptions"] > 1_000
     speeds = {
         (result.system, result.parameters["handed_in"]): result.value
         for result in found.results

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nearcast.benchmark.peers.ns3 import Ns3
 from nearcast.benchmark.radio_curves import Radio, curves, differences
 from nearcast.benchmark.radio_ours import OurRadio
+from nearcast.benchmark.radio_scenarios import FROM_HOST_TO_HOST
 from nearcast.benchmark.radio_speed import BY_CPP, BY_PYTHON, BY_THE_KERNEL, courses, growth
 from nearcast.benchmark.report import Measurement, Missing, Report, machine, ratios
 from nearcast.benchmark.timing import take_turns
@@ -59,4 +60,8 @@ def _ratios(timed: tuple[Measurement, ...]) -> dict[str, float]:
             chosen = tuple(row for row in timed if row.parameters.get("handed_in") in {handed_in, BY_CPP})
             compared = ratios(chosen, {"broadcasts_per_second": rate})
             found |= {f"{name}{ending}": ratio for name, ratio in compared.items()}
+    for kind in FROM_HOST_TO_HOST:
+        # All of our game against its frames alone.
+        compared = ratios(timed, {"scenario": "adhoc", "delivery": kind})
+        found |= {f"{name} (AR, {kind})": ratio for name, ratio in compared.items()}
     return found

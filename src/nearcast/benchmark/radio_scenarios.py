@@ -41,15 +41,20 @@ class RunningScenario:
         return seconds
 
 
+FROM_HOST_TO_HOST: Final = ("GOSSIP", "FLOODING")
+
+
+def spread_by(kind: str) -> dict[str, Any]:
+    """The AR game from host to host, by that mechanism."""
+    return {"adhoc.mechanism": {"kind": kind}}
+
+
 def games() -> list[Course]:
     """The AR game with 297 clients: by way of the cloud, to those in range, and from host to host."""
     return [
         _course("ar-darmstadt", {}, {"clients": CROWD, "delivery": "cloud"}),
         _course("wifi-broadcast", {}, {"clients": CROWD, "delivery": "broadcast"}),
-        *(
-            _course("adhoc", {"adhoc.mechanism": {"kind": kind}}, {"clients": CROWD, "delivery": kind})
-            for kind in ("GOSSIP", "FLOODING")
-        ),
+        *(_course("adhoc", spread_by(kind), {"clients": CROWD, "delivery": kind}) for kind in FROM_HOST_TO_HOST),
     ]
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nearcast.benchmark.radio_curves import CROWD, PAYLOAD, SIDE, Radio
+from nearcast.benchmark.radio_frames import frames_of
 from nearcast.benchmark.radio_ours import OurRadio, SourcesInTheKernel
 from nearcast.benchmark.radio_scenario import RadioAnswer, RadioScenario, broadcasts, uniform_places
-from nearcast.benchmark.radio_scenarios import games, more_people
+from nearcast.benchmark.radio_scenarios import FROM_HOST_TO_HOST, WARM_UP, games, more_people, spread_by
 from nearcast.benchmark.report import OURSELVES, Measurement
 from nearcast.benchmark.timing import Course
 from nearcast.runtime.simulation.radio.profile import wifi_b
@@ -49,7 +50,20 @@ def courses(peer: Radio | None, *, quick: bool = False) -> list[list[Course]]:
 
     Ten thousand phones fill the caches: what has 297 of them is measured before these are there.
     """
-    return [[*beside(peer, quick=quick), *games()], growing(quick=quick), more_people(quick=quick)]
+    documents = [*beside(peer, quick=quick), *games(), *frames_of_games(peer, quick=quick)]
+    return [documents, growing(quick=quick), more_people(quick=quick)]
+
+
+def frames_of_games(peer: Radio | None, *, quick: bool = False) -> list[Course]:
+    """What the games from host to host put on air, in ns-3; and in nearcast's radio, where it is a part of the game."""
+    found: list[Course] = []
+    if peer is None:
+        return found
+    for kind in FROM_HOST_TO_HOST:
+        scenario = frames_of("adhoc", spread_by(kind), WARM_UP, 1.0 if quick else 3.0)
+        about = {"scenario": "adhoc", "clients": len(scenario), "delivery": kind, "part": "the frames alone"}
+        found += [_course(radio, scenario, about) for radio in (OurRadio(), peer)]
+    return found
 
 
 def beside(peer: Radio | None, *, quick: bool = False) -> list[Course]:

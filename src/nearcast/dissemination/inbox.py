@@ -138,7 +138,12 @@ class Inbox:
     def judged(self, event: Event, path: str, hops: int) -> NotificationRow:
         """What comes of such a copy: it is remembered, whoever wants it is notified, and this is its row for the records."""
         now, name, outcome = self._now(), event.id, UNWANTED
-        if not self._recent.add(name, now):
+        recent = self._recent
+        if now >= recent.turn:
+            recent.forget(now)
+        before = len(recent)
+        recent.setdefault(name, recent.turn)  # ``Recent.add``, without the call
+        if len(recent) == before:
             outcome = DUPLICATE
             self._duplicates += 1
         else:

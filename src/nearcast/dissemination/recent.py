@@ -11,36 +11,29 @@ REMEMBERED: Final = 60 * MICROSECONDS
 the memory of ten thousand clients is that of a minute."""
 
 
-class Recent:
-    """The ids of events that came within the last minute or two."""
+class Recent(dict[str, Instant]):
+    """The ids of events that came within the last minute or two: by event, the turn before which it came.
 
-    __slots__ = ("_turn", "_turns")
+    To look whether one is in it forgets nothing.  A dictionary itself, so that inner loops can do by themselves what ``add`` does.
+    """
+
+    # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
+    __slots__ = ("turn",)
 
     def __init__(self) -> None:
-        # One memory, not one for what is recent and one for what is older: each look into it is a look into cold memory.
-        self._turns: dict[str, Instant] = {}
-        """By event, the turn before which it came."""
-
-        self._turn: Instant = 0
-
-    def __contains__(self, event: object) -> bool:
-        """Whether it is remembered; without news nothing is forgotten."""
-        return event in self._turns
-
-    def __len__(self) -> int:
-        return len(self._turns)
+        self.turn: Instant = 0
 
     def add(self, event: str, now: Instant) -> bool:
         """Remember the event; false if it is known already."""
-        if now >= self._turn:
-            self._forget(now)
-        turns = self._turns
-        before = len(turns)
-        turns.setdefault(event, self._turn)
-        return len(turns) > before
+        if now >= self.turn:
+            self.forget(now)
+        before = len(self)
+        self.setdefault(event, self.turn)
+        return len(self) > before
 
-    def _forget(self, now: Instant) -> None:
+    def forget(self, now: Instant) -> None:
         """It is another turn: what came before the last one is forgotten; after a long silence, all is."""
-        last, self._turn = self._turn, now + REMEMBERED
-        kept = now < last + REMEMBERED
-        self._turns = {event: turn for event, turn in self._turns.items() if turn == last} if kept else {}
+        last, self.turn = self.turn, now + REMEMBERED
+        kept = [event for event, turn in self.items() if turn == last] if now < last + REMEMBERED else []
+        self.clear()
+        self.update(dict.fromkeys(kept, last))

@@ -5,19 +5,24 @@ from typing import Any
 
 import pytest
 from tests.dissemination.adhoc.test_flooding import OnAir
-from tests.dissemination.adhoc.village import of, scattered
+from tests.dissemination.adhoc.village import AROUND, EVERYWHERE, of, scattered
 
+from nearcast.dissemination.adhoc.carrier import AdHoc
 from nearcast.dissemination.wire import message_of
+from nearcast.model.subscription import Subscription
+from nearcast.runtime.links import OpenPort
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.transition.specification import NULL, MechanismSpec
 
 MECHANISMS = [of("FLOODING"), of("GOSSIP", p=0.7), of("HYPERG"), of("PLAN-B"), of("BROADCAST")]
 
 
-def everything(mechanism: MechanismSpec, targets: list[MechanismSpec]) -> dict[str, Any]:
+def everything(
+    mechanism: MechanismSpec, targets: list[MechanismSpec], wanted: Subscription = EVERYWHERE
+) -> dict[str, Any]:
     """All that can be seen of a lively afternoon: events, exchanges, hosts that fail and return."""
     messages: list[tuple[Any, ...]] = []
-    village = OnAir(scattered(Random(3), 30, 220.0), mechanism)
+    village = OnAir(scattered(Random(3), 30, 220.0), mechanism, subscriptions=(wanted,))
     village.network.messages = lambda *row: messages.append(row)
     random = Random(8)
     for number in range(90):
@@ -43,15 +48,37 @@ def everything(mechanism: MechanismSpec, targets: list[MechanismSpec]) -> dict[s
     }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_everything_is_the_same_with_and_without(mechanism: MechanismSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "wanted"), [*((each, EVERYWHERE) for each in MECHANISMS), (of("GOSSIP"), AROUND)], ids=str
+)
+def test_everything_is_the_same_with_and_without(
+    mechanism: MechanismSpec, wanted: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
     targets = [*MECHANISMS, NULL]
-    found = everything(mechanism, targets)
+    found = everything(mechanism, targets, wanted)
     assert found["messages"]
+    assert {row[4] for row in found["notifications"]} >= {"delivered"} | ({"unwanted"} if wanted is AROUND else set())
+    # Each host is told by itself, and of every copy.
+    monkeypatch.setattr(OpenPort, "together", lambda *_: None)
+    monkeypatch.setattr(RadioNetwork, "once", lambda *_: None)
     monkeypatch.setattr(RadioNetwork, "repeater", lambda *_: None)
-    without = everything(mechanism, targets)
+    without = everything(mechanism, targets, wanted)
     for what, rows in without.items():
         assert found[what] == rows, what
+
+
+def test_hosts_that_hear_a_frame_are_told_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    village = OnAir(scattered(Random(3), 30, 60.0), of("BROADCAST"))
+    village.publish(0, "before")  # only now they know that they run the same
+    village.after(0.1)
+    alone: list[object] = []
+    monkeypatch.setattr(AdHoc, "_receive", lambda *heard: alone.append(heard))
+    village.publish(0, "e")
+    village.after(0.1)
+    heard = [row[2] for row in village.rows["notifications"] if row[1] == "e"]
+    assert heard == sorted(heard, key=lambda name: int(name[1:]))
+    assert len(heard) == 29
+    assert not alone
 
 
 @pytest.mark.parametrize("mechanism", [of("FLOODING"), of("GOSSIP")], ids=str)

@@ -198,8 +198,8 @@ class AdHoc(Carrier):
 
     def _broadcast(self, carried: tuple[Carried, ...], place: Point | None = None) -> Sending:
         self._count(carried)
-        where = (None, None) if place is None else (place.lat, place.lon)
-        message = AdHocEvents(self._current(), carried, *where)
+        mark = self._current()
+        message = AdHocEvents(mark, carried) if place is None else AdHocEvents(mark, carried, place.lat, place.lon)
         if len(carried) > 1:
             return self._endpoint.broadcast(message)
         first = carried[0]
@@ -266,7 +266,8 @@ class AdHoc(Carrier):
         rows: list[object] = []
         emit = None
         for self in carriers:  # as a method of each of them would see it
-            if self._alike is not mark or self._changes != self._goal.changes or event is None or name in self._known:
+            known = self._known
+            if self._alike is not mark or self._changes != self._goal.changes or event is None or name in known:
                 if emit is not None:  # in the order in which they hear it
                     emit(rows)
                     rows, emit = [], None
@@ -274,7 +275,7 @@ class AdHoc(Carrier):
                 continue
             inbox = self.inbox
             row = inbox.judged(event, self._path or self._link.interface, hops)
-            self._known.add(name, row[0])
+            known.add(name, row[0])
             rows += row
             emit = inbox.notification_rows
             outcome = row[4]

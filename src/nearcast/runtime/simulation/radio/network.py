@@ -141,8 +141,14 @@ class RadioNetwork(Network, Engine):
         for key, _, outcome in completed:
             parcel, count = on_air.pop(key), heard.pop(key, 0) + (outcome >> UNREAD)
             if outcome & _OUTCOME == _SENT and parcel.receiver is None:
-                parcel.sender.count(SENT, parcel.kind, parcel.size)
-                self.note(parcel, SENT, count)
+                # Most frames end like this: ``_complete``, without the calls.
+                sender, kind, size = parcel.sender, parcel.kind, parcel.size
+                entry = sender.entry(SENT, kind)
+                entry[0] += 1
+                entry[1] += size
+                self.messages(
+                    parcel.sent, self.simulation.time, self.interface, kind, sender.address, None, size, SENT, count
+                )
             else:
                 self._complete(parcel, _OUTCOMES[outcome & _OUTCOME], count, self._unheard.pop(key, None))
 

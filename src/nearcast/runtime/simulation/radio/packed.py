@@ -1,4 +1,4 @@
-"""The kernels without the price of handing over eighteen arrays.
+"""The kernels without the price of handing over nineteen arrays.
 
 To take them apart on each call would cost more than to put one frame into a queue (``nearcast.compiled.Addresses``).  Below
 the addresses the kernels leave what Python wants to know after each call: one look instead of five.
