@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nearcast.experiment.catalogue import EXPERIMENTS
-from nearcast.experiment.gatewaying import CANDIDATES, DELIVERIES, FAIRNESS, GATEWAYS, MOST_DELIVERIES, SERVING
+from nearcast.experiment.gatewaying import (
+    CANDIDATES,
+    DELIVERIES,
+    FAIRNESS,
+    GATEWAYS,
+    MOST_DELIVERIES,
+    SERVING,
+    gateway_numbers,
+)
 from nearcast.experiment.measures import Measures
 from nearcast.experiment.measuring import measure
 from nearcast.experiment.runs import Run, scenario
@@ -16,9 +25,10 @@ from nearcast.metrics.columns import column, is_name, names_in, wholes
 from nearcast.metrics.gateways import selection_fairness
 from nearcast.metrics.traffic import carried
 from nearcast.records.reader import read
+from nearcast.scenario.schema import Scenario
 from nearcast.scenario.simulation import simulate
 
-SECONDS, CLIENTS = 12.0, 25
+SECONDS, SETTLING, CLIENTS = 12.0, 2.0, 25
 
 
 def made(mode: str) -> Run:
@@ -31,7 +41,11 @@ def made(mode: str) -> Run:
         "radio.standard": "802.11g",
         "gateways.acknowledged": False,
     }
-    return Run(mode, scenario("ar-darmstadt", changes), window=2.0, settling=2.0)
+    return Run(mode, scenario("ar-darmstadt", changes), window=2.0, settling=SETTLING, numbers=_numbers)
+
+
+def _numbers(_scenario: Scenario, folder: Path) -> Mapping[str, float]:
+    return gateway_numbers(folder, SETTLING)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +81,7 @@ def test_relays_count_as_events_and_are_fewer_than_those_who_are_told(measured: 
 
 def test_numbers_of_gateways(folder: Path, measured: Measures) -> None:
     rows, numbers = read(folder, "gateways"), measured.numbers
-    settled = rows.slice(0)
-    events = len(names_in(column(settled, "event")))
+    events = len(names_in(column(rows, "event")))
     assert numbers[GATEWAYS] == pytest.approx(rows.num_rows / events, rel=0.1)
     assert 0 < numbers[SERVING] <= numbers[GATEWAYS] < numbers[CANDIDATES] < CLIENTS
     assert numbers[SERVING] / numbers[GATEWAYS] == pytest.approx((wholes(rows, "members") > 0).mean(), abs=0.1)

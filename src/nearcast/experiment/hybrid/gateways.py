@@ -212,7 +212,7 @@ E10: Final = Experiment(
         ),
     ),
     (
-        boxes_of({"without": WITHOUT} | {each.replace("-GOSSIP", "\nGOSSIP").replace("-UNICAST", "\nUNICAST").replace("-BROADCAST", "\nBROADCAST"): each for each in COMBINATIONS}),
+        boxes_of({"without": WITHOUT} | {f"{selection.removesuffix('-LEACH')}\n{mechanism}": name_of(selection, mechanism) for selection in SELECTIONS for mechanism in MECHANISMS}),
         Drawing("saved", "Cellular download that gateways save", (WITHOUT, *COMBINATIONS), _by_combination(saved, "share", "Saved of the cellular download without gateways")),
         Drawing("gateways", "Gateways of an event", COMBINATIONS, _by_combination(lambda run: number(run, GATEWAYS), "", "Gateways of an event")),
         Drawing("fairness", "How evenly clients serve", COMBINATIONS, _by_combination(_fairness, "Jain's index", "Fairness")),
