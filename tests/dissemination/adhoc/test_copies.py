@@ -49,6 +49,7 @@ def test_everything_is_the_same_with_and_without(mechanism: MechanismSpec, monke
     found = everything(mechanism, targets)
     assert found["messages"]
     monkeypatch.setattr(RadioNetwork, "repeater", lambda *_: None)
+    monkeypatch.setattr(RadioNetwork, "once", lambda *_: None)
     without = everything(mechanism, targets)
     for what, rows in without.items():
         assert found[what] == rows, what
