@@ -57,6 +57,33 @@ def test_a_table_shows_what_each_did() -> None:
     assert "0 doubled" in done.stdout
 
 
+def test_whoever_ends_it_leaves_neither_a_process_nor_a_folder_behind(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [NEARCAST, "demo", "adhoc", "--processes", "3", "--seconds", "100"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stderr is not None
+    where = process.stderr.readline().split(" meet at ")[1].split(":")[0]
+    assert "all are there" in process.stderr.readline()
+    assert len(walkers(where)) == 3
+    process.terminate()
+    _, complaints = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, complaints) == (130, "nearcast: interrupted\n")
+    assert (walkers(where), list(tmp_path.iterdir())) == ([], [])
+
+
+def walkers(group: str) -> list[str]:
+    """Processes that meet there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            command = process.read_bytes().decode()
+            found += [command] if "demo.adhoc.walker" in command and f'"{group}"' in command else []
+    return found
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.live import Live
@@ -14,6 +13,7 @@ from rich.live import Live
 from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import DemoBroker
 from nearcast.cli.demo.play import Play
+from nearcast.cli.demo.running import run
 from nearcast.cli.demo.stories import Stage, Story, stories
 from nearcast.cli.demo.summary import insist, summary, told
 from nearcast.cli.demo.view import CityView, story_panel
@@ -29,12 +29,12 @@ Said = Callable[[str], AbstractContextManager[object]]
 
 def show(people: int, seconds: float, *, spark: bool) -> None:
     """The living city, then the stories."""
-    _run(_show(Console(), people, seconds, spark=spark))
+    run(_show(Console(), people, seconds, spark=spark))
 
 
 def summarize(people: int, seconds: float, *, spark: bool) -> None:
     """The same without anything that moves: plain lines for a log."""
-    _run(_summarize(people, seconds, spark=spark))
+    run(_summarize(people, seconds, spark=spark))
 
 
 async def _show(console: Console, people: int, seconds: float, *, spark: bool) -> None:
@@ -113,28 +113,3 @@ async def _told(broker: DemoBroker, play: Play) -> list[Story]:
     if play.pipeline is not None:
         await play.pipeline.look_back()
     return heard
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Ctrl-C and SIGTERM end it in good order: neither a process nor a folder stays behind."""
-    import uvloop
-
-    async def interruptible() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        await work
-
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(interruptible())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """One clear line: where one person's connection fails, others' do too."""
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -27,17 +27,17 @@ def adhoc(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Ten processes spread events from one to the other, and exchange the mechanism meanwhile."""
-    import asyncio
     from dataclasses import asdict
 
     from nearcast.cli.demo.adhoc.report import show
     from nearcast.cli.demo.adhoc.street import Street, StreetSettings
+    from nearcast.cli.demo.running import run
     from nearcast.cli.printing import say_json, tell
 
     settings = StreetSettings(
         processes=processes, seconds=seconds, first=first, then=then, radius=radius, address=address
     )
-    outcome = asyncio.run(Street(settings, (lambda _: None) if as_json else tell).perform())
+    outcome = run(Street(settings, (lambda _: None) if as_json else tell).perform())
     if as_json:
         say_json(asdict(outcome))
     else:
