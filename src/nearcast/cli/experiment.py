@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Repeat the experiments of the documents and compare the results with theirs.")
 
 Out = Annotated[Path, typer.Option(help="Folder for records, figures and reports.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Short runs with one seed: all experiments within ten minutes.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Short runs with one seed.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OUT = Path("experiments")
 
