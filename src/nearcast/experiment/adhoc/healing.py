@@ -98,8 +98,9 @@ def outskirts(run: str, mechanism: str) -> Value:
         followed, _ = _of(outcome[run], mechanism)
         x, y = np.array(followed.x), np.array(followed.y)
         away = np.hypot(x - np.median(x), y - np.median(y))
-        late = len(away) // 10
-        return float(away[-late:].mean() / away[:-late].mean()) if late else None
+        late = max(1, len(away) // 10)
+        others = away[:-late]
+        return float(away[-late:].mean() / others.mean()) if others.sum() else None
 
     return value
 
