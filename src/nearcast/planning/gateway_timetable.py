@@ -62,9 +62,7 @@ class GatewayTimetable(Component):
             return
         # With UNICAST a gateway reaches nobody of whom it was not told; all others do without: addresses come first, and go last.
         steps = [self._address, self._tell] if entry.mechanism.name == UNICAST else [self._tell, self._address]
-        if (
-            self._second is not None
-        ):  # an entry less than a second before this one: what it still had to do is not wanted any more
+        if self._second is not None:  # of an entry that may be less than a second old: it is not wanted any more
             self._second.cancel()
         steps[0](entry.mechanism)
         self._second = self._host.timers.after(UNDERWAY, lambda: steps[1](entry.mechanism))
