@@ -12,6 +12,7 @@ from typing import Final
 
 from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.hybrid import MODES
+from nearcast.dissemination.transport.registry import Bluetooth as BluetoothTransport
 from nearcast.scenario.adhoc_section import AdHocSection
 from nearcast.scenario.coexistence_section import CoexistenceSection
 from nearcast.scenario.gateways_section import AT_POINTS, GatewaysSection
@@ -91,7 +92,9 @@ class Scenario(Section):
         return NETWORKS[self.delivery.mechanism] | (frozenset() if inside is None else NETWORKS[inside])
 
     def gateway_settings(self) -> GatewaySettings:
-        settings = self.gateways.settings(self.radio.range)
+        # Where transports change, the shortest range: rather some gateways too many than receivers whom none reaches.
+        ranges = {BluetoothTransport.interface: self.bluetooth.profile().reception_range}
+        settings = self.gateways.settings(min(ranges.get(link, self.radio.range) for link in self.adhoc.used))
         return settings if self.coexistence.inside is None else replace(settings, schemes=AT_POINTS)
 
     def contradictions(self) -> Iterator[Contradiction]:
@@ -278,10 +281,11 @@ class Scenario(Section):
                 ("gateways.transition", "coexistence.inside"),
                 "would be for everybody, and outside of attraction points there are no gateways; leave one out",
             )
-        elif self.gateways.transition:
-            yield Contradiction(
-                ("gateways.transition", "delivery.mechanism"), f"'{mechanism}' has no gateways; choose 'gateway'"
-            )
+        else:
+            useless = {"gateways.transition": bool(self.gateways.transition)}
+            useless["gateways.at_points"] = self.gateways.at_points and self.coexistence.inside != "gateway"
+            for key in [key for key, given in useless.items() if given]:
+                yield Contradiction((key, "delivery.mechanism"), f"'{mechanism}' has no gateways; choose 'gateway'")
 
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration

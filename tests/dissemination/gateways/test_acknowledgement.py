@@ -112,6 +112,22 @@ def test_a_gateway_that_passes_nothing_on_is_soon_none_any_more() -> None:
     assert chosen[-20:].count("c2") + chosen[-20:].count("c4") + chosen[-20:].count("c5") == 20
 
 
+@pytest.mark.parametrize("leaves", [True, False], ids=["goodbye", "started anew"])
+def test_nothing_is_held_against_a_gateway_that_has_gone(leaves: bool) -> None:
+    """Its failure would be kept for ever: the broker forgets each client once."""
+    town = town_of(DKC, [(10.0 * number, 0.0) for number in range(6)], silent=frozenset({"c1"}))
+    town.publish(0, "e1")
+    town.after(0.3)
+    if leaves:
+        town.hosts[1].leave()
+    else:
+        town.hosts[1].fail()
+        town.hosts[1].join()
+    town.after(3.0)
+    assert town.statistics().missed == 4
+    assert "c1" not in town.handing_over._expected._silent._failures
+
+
 def test_if_all_acknowledgements_are_lost_everything_is_sent_and_nothing_seen_twice() -> None:
     town = town_of(replace(DKC, doubt=0.0), [(10.0 * number, 0.0) for number in range(6)], acknowledgements_lost=1.0)
     for number in range(5):
