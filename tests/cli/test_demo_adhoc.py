@@ -74,6 +74,31 @@ def test_whoever_ends_it_leaves_neither_a_process_nor_a_folder_behind(tmp_path: 
     assert (walkers(where), list(tmp_path.iterdir())) == ([], [])
 
 
+def test_a_process_ends_when_whoever_gave_the_orders_is_gone() -> None:
+    """Killed, or its terminal was closed: then nobody reads the last answer, either."""
+    settings = WalkerSettings(
+        name="w",
+        east=0.0,
+        mechanism="FLOODING",
+        radius=60.0,
+        address="127.0.0.1",
+        group="239.255.9.9",
+        group_port=47_999,
+        seed=1,
+    )
+    command = [sys.executable, "-m", "nearcast.cli.demo.adhoc.walker", msgspec.json.encode(settings).decode()]
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes) as child:
+        try:
+            ordered(child, None)
+            for pipe in (child.stdin, child.stdout, child.stderr):
+                assert pipe is not None
+                pipe.close()
+            child.wait(PATIENCE)
+        finally:
+            child.kill()
+
+
 def walkers(group: str) -> list[str]:
     """Processes that meet there."""
     found = []

@@ -70,7 +70,7 @@ def spreading(made: Measures, spreads: Mapping[str, Followed]) -> Measures:
 
 def e7(good: bool) -> Outcome:
     recalls = {"GOSSIP": 0.85, "PLAN-B": 0.95, "HYPERG": 0.8, "FLOODING": 0.95, "BROADCAST": 0.6 if good else 0.9}
-    phases = {name: Part(recalls[name] if good else 0.7, 0.7) for name in TIMETABLE}
+    phases = {name: Part(recalls[name] if good else 0.7, 0.7 if good else 0.5) for name in TIMETABLE}
     dipped, smooth = Around(dip=100), Around()
     marks = dict(
         zip(MARKS, (dipped, smooth, smooth, smooth) if good else (smooth, dipped, dipped, dipped), strict=True)
@@ -110,7 +110,9 @@ def e8(good: bool) -> Outcome:
     }
     # All start in the wrong order, and BROADCAST reaches everybody.
     wrong = {
-        "T1": followed([1.0 * number for number in range(25)], [float(number) % 7 for number in range(25)]),
+        "T1": followed(
+            [0.0, *(16.0 + 0.5 * number for number in range(24))], [float(number) % 7 for number in range(25)]
+        ),
         "T2": slow,
         "T3": slow,
         "T4": followed([0.001 * number for number in range(CLIENTS)]),
@@ -132,7 +134,8 @@ def a5(good: bool) -> Outcome:
         many = of(recalls[name], 0.8 - falls, traffic[name], delays[name])
         few = of(recalls[name], 0.8, 0.1, delays[name])
         if not good:
-            many, few = of(0.4, 0.8, 1.0, 19.0 if name == "FLOODING" else 50.0), of(0.4, 0.7, 1.0, 5.0)
+            many = of(0.4, 0.8, 1.0, 19.0 if name == "FLOODING" else 50.0)
+            few = of(0.4, 0.9 if name == "BROADCAST" else 0.7, 1.0, 5.0)
         found[name] = measures({"few": few, "more": few, "many": many})
     return found
 
@@ -145,7 +148,7 @@ def a6(good: bool) -> Outcome:
             of(recall, 0.7, traffic, delay) if good else of(0.5 - chance / 4, 0.7, 1.0, 19.0 if chance == 1 else 60.0)
         )
         found[f"AR-{chance:g}"] = alone(near)
-        far = of(0.4 * chance if good else 0.8, 0.1, 10.0, 100.0)
+        far = of(0.4 * chance if good else 0.8, 0.1, 10.0, 100.0 if good else 10.0)
         found |= {f"{kind}-{chance:g}": alone(far) for kind in ("LBS", "RND")}
     return found
 
@@ -161,7 +164,7 @@ def constants(good: bool) -> Outcome:
         "FLOODING": (0.95, 1.0, 30.0),
         "GOSSIP": (0.8, 1.0, 5.0),
         "HYPERG": (0.9, 3.0, 25.0),
-        "PLAN-B": (0.7, 2.0, 10.0),
+        "PLAN-B": (0.7, 2.0, 25.0),
     }
 
     def made(name: str) -> Measures:

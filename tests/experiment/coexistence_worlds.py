@@ -23,8 +23,11 @@ def e9(good: bool) -> Outcome:
         for way in ad_hoc.WAYS:
             local = good and kind == "AR" and way != "cloud"
             found[f"{kind}-{way}"] = _with(
-                Of(0.9 if way == "cx-without-cloud" and good else (0.95 if way == "cx" else 0.99)),
-                delay=150.0 if local else (200.0 if good or way == "cloud" else 230.0),
+                Of(
+                    0.9 if way == "cx-without-cloud" and good else (0.95 if way == "cx" else 0.99),
+                    0.9 if good and way == "cx" else 0.98,
+                ),
+                delay=150.0 if local else (200.0 if good else 240.0 if way == "cloud" else 270.0),
                 delay_inside=20.0 if local else 200.0,
                 coordination_share=0.0005 if good else 0.002,
                 cellular_upload={"cloud": 10.0, "cx": 10.0, "cx-without-cloud": 7.0 if good else 10.0}[way],
@@ -36,19 +39,21 @@ def e9(good: bool) -> Outcome:
 def e11(good: bool) -> Outcome:
     def run(threshold: int, *, calm: bool = False, healing: bool = False) -> Measures:
         worse = 0.0 if good else 0.03 * threshold + 0.1 * healing
-        central = 1.2 if good else 0.8
+        # Where points switch more often, central coordination costs more, and otherwise less.
+        switches = 12.0 - threshold
+        central = 1.0 + 0.05 * switches if good else 0.08 * threshold
         return _with(
             Of(0.95 - worse, 0.9 - worse),
             exchanges_at_points=1.0 if good else 0.9,
             share_at_points=0.35 if good else 0.1,
             brief=0.5 if good else 0.1,
-            switches_a_minute=2.0 if calm and good else 4.0,
-            points_never_crowded=1.0 if good else 0.0,
-            coordination=(1.0 if good else 0.1 * threshold)
-            if healing
-            else central * (1.0 if good else 0.1 * threshold),
+            switches_a_minute=(0.5 if calm and good else 1.0) * switches,
+            points_never_crowded=1.0 if good else 23.0,
+            coordination=(1.0 if good else 0.1 * threshold) if healing else central,
             coordination_share=0.0005 if good else 0.002,
-            agreeing=1.0,
+            agreeing=0.98 if good else 0.8 if healing else 1.0,
+            recall_inside=0.99 - worse,
+            delay_inside=10.0 if good else 10.0 + threshold + 5.0 * healing,
         )
 
     found: dict[str, Measures] = {}

@@ -23,7 +23,7 @@ def e6(good: bool) -> Outcome:
 
     found: dict[str, Measures] = {}
     for name in MODES:
-        found |= {f"{name}-{kind}": mode(0.98, 100.0) for kind in WORKLOADS}
+        found |= {f"{name}-{kind}": mode(0.98, 100.0, delay=0.2 if good else 0.1) for kind in WORKLOADS}
     cloud = 0.98 if good else 0.999
     found["CLOUD-AR"] = mode(cloud, 100.0, delay=0.2 if good else 0.1)
     found["AD-HOC-AR"] = mode(0.85 if good else 0.5, 0.0, precision=0.7 if good else 0.3)
@@ -53,7 +53,7 @@ def e10(good: bool) -> Outcome:
     )
     for selection in SELECTIONS:
         for mechanism in MECHANISMS:
-            chosen = 8.0 if mechanism == "GOSSIP" or selection == "CS-WCA" else 10.0
+            chosen = 5.0 if mechanism == "GOSSIP" else 8.0 if selection == "CS-WCA" else 10.0
             recall = 0.97 if good and selection == "CS-WCA" else 0.98 if good or selection != "CS-WCA" else 0.99
             download = {"GOSSIP": 36.0, "BROADCAST": 50.0, "UNICAST": 55.0}[mechanism]
             numbers = {

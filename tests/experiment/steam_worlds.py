@@ -18,7 +18,7 @@ def st1(good: bool) -> Outcome:
         factor = 1.0 if good else (2.0 if scenario == "A" else 1.0) * (1 + speed / 10)
         costs = {f"cost {r}": 1.0 if r <= 200 else 1 + saturation * r / 700 for r in PROXIMITIES}
         if not good:
-            costs = dict.fromkeys(costs, factor * saturation)
+            costs = dict.fromkeys(costs, factor * 100.0)
         return computed({**costs, "largest difference": 0.0 if good else 5.0})
 
     found = {f"{it}-{number}": of(it, number, 10.0) for it in "AB" for number in SATURATIONS}
@@ -47,7 +47,7 @@ def st3(good: bool) -> Outcome:
 def st4(good: bool) -> Outcome:
     def of(scenario: str, saturation: int) -> Measures:
         split = scenario in "CDE" and saturation == 60
-        chance = (0.8 if split else 0.0) if good else 0.3
+        chance = (0.8 if split else 0.0) if good else (0.1 if scenario in "CDE" else 0.3)
         shares = {f"unreached {r}": r / 7000 if split and r > 300 else 0.0 for r in RANGES}
         if not good:
             shares = {f"unreached {r}": 0.3 for r in RANGES}

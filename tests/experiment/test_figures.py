@@ -16,6 +16,7 @@ from nearcast.experiment.figures import style
 from nearcast.experiment.figures.bands import close_up, compared, over_time
 from nearcast.experiment.figures.boxes import bars, recall_and_precision
 from nearcast.experiment.figures.files import save
+from nearcast.experiment.figures.lines import lines
 from nearcast.experiment.figures.maps import mechanisms, recall_maps, transition_maps
 from nearcast.experiment.measures import Cells, Measures, Timeline
 
@@ -55,6 +56,15 @@ FIGURES: dict[str, Callable[[], Any]] = {
 
 def replace_values(cells: Cells) -> Cells:
     return msgspec.structs.replace(cells, x=[], y=[], values={"due": [], "correct": []})
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    (axis,) = bars({"A": {"one": None}, "B": {"one": 3.0}}, label="ms", title="Delay").axes
+    heights = [patch.get_height() for patch in axis.patches]
+    assert heights[1:] == [3.0]
+    assert heights[0] != heights[0], "not a number: no bar"
+    (axis,) = lines({"one": [(1.0, 5.0), (2.0, None), (3.0, 6.0)], "none": [(1.0, None)]}, x="", y="", title="").axes
+    assert [list(line.get_xdata()) for line in axis.lines] == [[1.0, 3.0], []]
 
 
 @pytest.mark.parametrize("name", FIGURES)

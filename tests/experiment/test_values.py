@@ -7,7 +7,24 @@ from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
 from nearcast.experiment.checks import Outcome
-from nearcast.experiment.values import burst, depth, difference, dip, distance, drop, gap, kilobits, quotient, recall
+from nearcast.experiment.values import (
+    Value,
+    burst,
+    concordance,
+    depth,
+    difference,
+    dip,
+    distance,
+    drop,
+    gap,
+    kilobits,
+    least,
+    mean,
+    most,
+    quotient,
+    recall,
+    span,
+)
 
 
 def around(**what: object) -> Outcome:
@@ -86,3 +103,26 @@ def test_values_can_be_compared_and_what_is_unknown_stays_unknown() -> None:
     assert distance(recall("a"), recall("b"))(found) == pytest.approx(0.2)
     assert difference(recall("a"), lambda _: None)(found) is None
     assert quotient(recall("a"), lambda _: 0.0)(found) is None
+
+
+def given(value: float | None) -> Value:
+    return lambda _outcome: value
+
+
+def test_of_several_values_none_may_be_unknown() -> None:
+    several = [given(1.0), given(4.0), given(2.5)]
+    assert [of(several)({}) for of in (least, most, span, mean)] == [1.0, 4.0, 3.0, 2.5]
+    assert [of([*several, given(None)])({}) for of in (least, most, span, mean)] == [None] * 4
+
+
+def test_concordance_is_the_share_of_twos_in_the_same_order() -> None:
+    def of(*pairs: tuple[float | None, float | None]) -> float | None:
+        return concordance([(given(one), given(other)) for one, other in pairs])({})
+
+    assert of((1, 10), (2, 20), (3, 30)) == 1.0
+    assert of((1, 30), (2, 20), (3, 10)) == 0.0
+    assert of((1, 10), (2, 30), (3, 20)) == pytest.approx(2 / 3)
+    assert of((1, 10), (2, 10)) == 0.0, "no more is not more"
+    assert of((1, 10), (1, 20), (2, 30)) == 1.0, "twos that are alike say nothing"
+    assert of((1, 10), (1, 20)) is None
+    assert of((1, 10), (2, None)) is None

@@ -28,6 +28,14 @@ MISTAKES = {
     HERE + "coordination = 'self-healing'\n[adhoc]\nself_healing = false": "coexistence.coordination: .* switched off",
     HERE
     + "gateways_otherwise.kind = 'UNICAST'": "coexistence.gateways_otherwise: means nothing unless there are gateways",
+    HERE + "otherwise.kind = 'PLAN-B'": "coexistence.otherwise: means nothing while all points .* set a threshold",
+    HERE + "hysteresis = 2": "coexistence.hysteresis: means nothing while all points are taken for crowded",
+    HERE + "dwell = '5 s'": "coexistence.dwell: means nothing while all points are taken for crowded",
+    HERE + "measure = 'density'": "coexistence.measure: means nothing while all points are taken for crowded",
+    HERE + "[scheme]\nkind = 'GRID'": "coexistence.inside: .* with 'GRID' clients report none; choose 'RADIAL'",
+    HERE + "[scheme]\nkind = 'ATTRACT'": "coexistence.inside: .* with 'ATTRACT' clients report none",
+    HERE
+    + "[[adhoc.transition]]\nmechanism.kind = 'FLOODING'": r"adhoc.transition\[1\]: would be for everybody, and outside",
     "[coexistence]\ninside = 'cloud'": "coexistence.inside: 'cloud' is not possible",
 }
 
@@ -36,6 +44,13 @@ MISTAKES = {
 def test_mistakes_are_named(text: str) -> None:
     with pytest.raises(InvalidScenario, match=MISTAKES[text]):
         parse(text)
+
+
+def test_local_transports_may_change_where_there_are_some_at_points_only() -> None:
+    change = "[[adhoc.transport_transition]]\nat = '5 s'\ntransport.kind = 'BLUETOOTH'\n"
+    assert parse(HERE + change).adhoc.transport_transition
+    with pytest.raises(InvalidScenario, match="'cloud' uses no local transport"):
+        parse(change)
 
 
 def test_all_of_it_can_be_said_and_read_again() -> None:

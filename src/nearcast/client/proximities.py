@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -141,7 +142,7 @@ class MqttUplink(Component):
 
     def moved(self, position: Point) -> None:
         # Only the newest: a client that is cut off has many of them to tell.
-        if position not in (self._place, self._told):
+        if position != (self._told if self._place is None else self._place):
             waiting, self._place = self._place, position
             if waiting is None:
                 self._order(self._tell_place)
@@ -164,7 +165,8 @@ class MqttUplink(Component):
                 self._failed += 1
                 self.problem = problem
         for wanted in list(self._streams):
-            await self._end(wanted)
+            with suppress(NearcastError):  # the client is cut off: the broker finds out by itself
+                await self._end(wanted)
 
     async def _tell_place(self) -> None:
         place, self._place = self._place, None
@@ -200,7 +202,14 @@ class MqttUplink(Component):
         raise TimedOut("an event could not be said as long as it was worth saying")
 
     async def _listen(self) -> None:
-        """To all that is wanted now, and to nothing else."""
+        """To all that is wanted now, and to nothing else; what could not be asked for in time is asked for again."""
+        try:
+            await self._listen_now()
+        except TimedOut:
+            self._order(self._listen)
+            raise
+
+    async def _listen_now(self) -> None:
         wanted: set[Wanted] = {(subject, None) for subject in self._wanted}
         wanted |= {(ANYWHERE + subject, area) for subject, areas in self._wanted.items() for area in areas}
         for each in [each for each in self._streams if each not in wanted]:

@@ -78,6 +78,8 @@ class CloudBroker(PlannedBroker):
         if isinstance(message, Goodbye):
             self._forget(sender)
             return
+        if sender not in self._heard:
+            self.exchange.welcome(sender)
         self._heard[sender] = self._host.now()
         match message:
             case EventMessage():

@@ -301,6 +301,20 @@ class SchemeExchange:
         self.memory.clock = plan.clock
         self._planned, self._addressed = self._host.now(), frozenset(members)
 
+    def tell(
+        self, actions: Sequence[Action], clients: Iterable[Address], group: str | None = None, place: str = ""
+    ) -> None:
+        """Have clients do what is no affair of filter schemes.  What everybody was told, and the clock, outlive a failure of this broker."""
+        plan = self._coordinator.execute(actions, clients, group, place=place)
+        self.memory.plans = self._coordinator.goal(EVERYBODY)
+        self.memory.clock = plan.id.clock
+
+    def welcome(self, client: Address) -> None:
+        """It is new here.  Tags speak of filter schemes only: what else everybody was told, it may have missed unnoticed."""
+        told = self._coordinator.goal(EVERYBODY)
+        if any(action.proxy != PROXY for plan in told for action in plan.actions):
+            self._coordinator.bring_up(client, EVERYBODY)
+
     def check_clock(self, client: Address, clock: int) -> bool:
         """The tag reveals who has missed a plan (BYPASS.KOM 4.2.2), and that this broker has.
 
@@ -334,11 +348,11 @@ class SchemeExchange:
     def _remember(self) -> None:
         """After a failure: what everybody was told last still holds."""
         self._coordinator.observe_clock(self.memory.clock)
-        if self.memory.plans:
-            self._coordinator.recover(EVERYBODY, self.memory.plans)
-            self._clock = self.memory.plans[-1].id.clock
-            for action in (action for plan in self.memory.plans for action in plan.actions):
-                if isinstance(action, Exchange):
+        self._coordinator.recover(EVERYBODY, self.memory.plans)
+        for plan in self.memory.plans:
+            for action in plan.actions:
+                if isinstance(action, Exchange) and action.proxy == PROXY:
+                    self._clock = plan.id.clock
                     self._engine.execute(PROXY, action.target)
 
     def _copies(self, clients: list[Address], clock: int) -> list[BrokerHalf]:

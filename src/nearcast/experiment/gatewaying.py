@@ -36,7 +36,8 @@ def gateway_numbers(folder: Path, settling: float) -> dict[str, float]:
     if not events:
         return {}
     clients = names_in(column(read(folder, "clients"), "client")).to_pylist()
-    # Candidates that are divided into groups have a row for each gateway of their group.
+    # Candidates that are divided into groups have a row for each gateway of their group.  Groups of the same event and size cannot be
+    # told apart and count once; below 200 candidates, which events of the experiments never have, there is one group only.
     groups = np.unique(np.stack([numbers(column(chosen, "event"), names), wholes(chosen, "candidates")]), axis=1)
     fairness = selection_fairness(chosen, clients)
     heard, copies = _increase(metrics, HEARD, since), _increase(metrics, COPIES, since)

@@ -103,8 +103,7 @@ def _present(cells: Cells | None) -> Cells:
 def _traffic(outcomes: Sequence[Outcome]) -> Any:
     groups = {
         _name(city, suffix): {
-            way: kilobits(f"{city}-{way}{suffix}", "download", "upload")(outcomes[0]) or 0.0
-            for way in ("partial", "multi")
+            way: kilobits(f"{city}-{way}{suffix}", "download", "upload")(outcomes[0]) for way in ("partial", "multi")
         }
         for city in CITIES
         for suffix in EXTENSIONS

@@ -45,8 +45,7 @@ def _for_workloads(accepted: Any, value: Any) -> tuple[Part, ...]:
 
 def _a1_traffic(outcomes: Sequence[Outcome]) -> Any:
     groups = {
-        kind: {name: kilobits(f"{name}-{kind}", "download")(outcomes[0]) or 0.0 for name in SCHEMES}
-        for kind in WORKLOADS
+        kind: {name: kilobits(f"{name}-{kind}", "download")(outcomes[0]) for name in SCHEMES} for kind in WORKLOADS
     }
     return bars(groups, label="kbit/s", title="Cellular download of a client")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -68,6 +69,37 @@ def distance(one: Value, other: Value) -> Value:
 
 def quotient(one: Value, other: Value) -> Value:
     return _joined(one, other, lambda a, b: a / b if b else None)
+
+
+def mean(values: Sequence[Value]) -> Value:
+    return _of_all(values, lambda found: sum(found) / len(found))
+
+
+def least(values: Sequence[Value]) -> Value:
+    return _of_all(values, min)
+
+
+def most(values: Sequence[Value]) -> Value:
+    return _of_all(values, max)
+
+
+def span(values: Sequence[Value]) -> Value:
+    """How far apart these are."""
+    return _of_all(values, lambda found: max(found) - min(found))
+
+
+def concordance(pairs: Sequence[tuple[Value, Value]]) -> Value:
+    """Of all two pairs with different first values, the share in which the greater first has the greater second, too."""
+
+    def value(outcome: Outcome) -> float | None:
+        found = [(one(outcome), other(outcome)) for one, other in pairs]
+        known = [(one, other) for one, other in found if one is not None and other is not None]
+        two = [(b[0] - a[0], b[1] - a[1]) for a, b in combinations(known, 2) if a[0] != b[0]]
+        if len(known) < len(found) or not two:
+            return None
+        return sum(first * second > 0 for first, second in two) / len(two)
+
+    return value
 
 
 def kilobits(run: str, *names: str, phase: str | None = None) -> Value:
@@ -178,6 +210,17 @@ def _between(mark: Mark, since: float, until: float) -> tuple[Wholes, Wholes]:
 
 def _phase(measures: Measures, label: str | None) -> Phase:
     return measures.whole if label is None else measures.phase(label)
+
+
+def _of_all(values: Sequence[Value], join: Callable[[Sequence[float]], float]) -> Value:
+    """None if one of them is not known."""
+
+    def value(outcome: Outcome) -> float | None:
+        found = [each(outcome) for each in values]
+        known = [each for each in found if each is not None]
+        return join(known) if len(known) == len(found) else None
+
+    return value
 
 
 def _joined(one: Value, other: Value, join: Callable[[float, float], float | None]) -> Value:

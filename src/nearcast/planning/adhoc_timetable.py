@@ -11,7 +11,6 @@ from nearcast.dissemination.broker_settings import EVERYBODY
 from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
-from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.plan import Exchange
 from nearcast.transition.specification import MechanismSpec
 
@@ -38,15 +37,16 @@ class AdHocTimetable(Component):
         self._start: Final = start
 
     def start(self, host: Host) -> None:
-        broker, coordinator = host.component(PlannedBroker), host.component(TransitionCoordinator)
+        broker = host.component(PlannedBroker)
+        exchange = broker.exchange
         random = host.random("ad hoc timetable")
 
         def execute(entry: AdHocEntry) -> None:
             told, change = broker.clients, Exchange(entry.proxy, entry.mechanism)
             if entry.initiators is None:
-                coordinator.execute([change], told, EVERYBODY)
+                exchange.tell([change], told, EVERYBODY)
             else:
-                coordinator.execute([change], random.sample(told, min(entry.initiators, len(told))))
+                exchange.tell([change], random.sample(told, min(entry.initiators, len(told))))
 
         elapsed = (host.now() - self._start) / MICROSECONDS
         for entry in self._entries:

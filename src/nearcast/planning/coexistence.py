@@ -25,7 +25,6 @@ from nearcast.planning.at_points import TransitionsAtPoints
 from nearcast.planning.density import CrowdedPoints, Crowding, DensityRule
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
-from nearcast.transition.coordinator import TransitionCoordinator
 from nearcast.transition.plan import Action, Exchange
 from nearcast.transition.rules import RuleStatistics
 from nearcast.transition.specification import NULL, MechanismSpec
@@ -104,12 +103,10 @@ class Coexistence(TransitionsAtPoints):
         """What clients at points run by the last plan that they were sent, and for which place that was."""
 
         self._plans = self._plans_for_points = 0
-        self._coordinator: TransitionCoordinator
         self._points: CrowdedPoints
 
     def start(self, host: Host) -> None:
         super().start(host)
-        self._coordinator = host.component(TransitionCoordinator)
         self._broker.schemes.gone = self._gone
         if self._gateways is not None:
             self._gateways.addressed = self._addressed
@@ -131,13 +128,16 @@ class Coexistence(TransitionsAtPoints):
         self._points.place(client, self._zones.at(position))
         super()._changed(client, position)
         if news := self._news(client):  # its scheme is right; it went from point to point
-            self._coordinator.execute(news, [client], place=self._place(client))
+            self._broker.exchange.tell(news, [client], place=self._place(client))
             self._note(client, self._right_beside(client))
             self._plans += 1
 
     def _place(self, client: Address) -> str:
         points = self._points.points_of(client)
-        return points[0] if self._heals and points else ""
+        if not self._heals or not points:
+            return ""
+        # Where points overlap, the one that decides: else who is at the other one alone would hear of it, and follow.
+        return next((point for point in points if self._points.crowded((point,))), points[0])
 
     def _also(self, client: Address, _right: MechanismSpec) -> Sequence[Action]:
         right = self._right_beside(client)
@@ -168,7 +168,7 @@ class Coexistence(TransitionsAtPoints):
             if client in self._told and (news := self._news(client)):
                 changing.setdefault(news, []).append(client)
         for news, some in changing.items():
-            self._coordinator.execute(news, some)
+            self._broker.exchange.tell(news, some)
             self._plans_for_points += 1
             for client in some:
                 self._note(client, self._right_beside(client))

@@ -17,7 +17,7 @@ from nearcast.dissemination.gateways.spreading import GATEWAY, UNICAST
 from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
-from nearcast.transition.coordinator import TransitionCoordinator
+from nearcast.runtime.ports import Cancellable
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.plan import Exchange
 from nearcast.transition.specification import MechanismSpec
@@ -43,6 +43,7 @@ class GatewayTimetable(Component):
         self._entries: Final = sorted(entries, key=lambda entry: entry.seconds)
         self._start: Final = start
         self._gateways: Final = gateways
+        self._second: Cancellable | None = None
         self._host: Host
 
     def start(self, host: Host) -> None:
@@ -61,8 +62,11 @@ class GatewayTimetable(Component):
             return
         # With UNICAST a gateway reaches nobody of whom it was not told; all others do without: addresses come first, and go last.
         steps = [self._address, self._tell] if entry.mechanism.name == UNICAST else [self._tell, self._address]
+        if self._second is not None:
+            # What an entry of less than a second ago had still to do is not wanted any more.
+            self._second.cancel()
         steps[0](entry.mechanism)
-        self._host.timers.after(UNDERWAY, lambda: steps[1](entry.mechanism))
+        self._second = self._host.timers.after(UNDERWAY, lambda: steps[1](entry.mechanism))
 
     def _select(self, selection: MechanismSpec | None) -> None:
         if selection is not None:
@@ -70,8 +74,8 @@ class GatewayTimetable(Component):
 
     def _tell(self, mechanism: MechanismSpec | None) -> None:
         if mechanism is not None:
-            told = self._host.component(PlannedBroker).clients
-            self._host.component(TransitionCoordinator).execute([Exchange(GATEWAY, mechanism)], told, EVERYBODY)
+            broker = self._host.component(PlannedBroker)
+            broker.exchange.tell([Exchange(GATEWAY, mechanism)], broker.clients, EVERYBODY)
 
     def _address(self, mechanism: MechanismSpec | None) -> None:
         if mechanism is not None:

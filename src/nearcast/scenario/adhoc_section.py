@@ -82,9 +82,13 @@ class AdHocSection(Section):
     @property
     def interfaces(self) -> tuple[str, ...]:
         """The local links that hosts need: Wi-Fi, and what else is named."""
+        return tuple(dict.fromkeys(["wifi", *self.used]))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The local links over which events spread, sooner or later."""
         named = [self.transport, *(each.transport for each in self.transport_transition)]
-        needed = [REGISTERED_TRANSPORTS[each.word].parameters.interface for each in named]
-        return tuple(dict.fromkeys(["wifi", *needed]))
+        return tuple(REGISTERED_TRANSPORTS[each.word].parameters.interface for each in named)
 
     def contradictions(self) -> Iterator[Contradiction]:
         named = [("mechanism", self.mechanism)]

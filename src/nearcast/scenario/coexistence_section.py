@@ -100,3 +100,9 @@ class CoexistenceSection(Section):
             yield Contradiction(
                 ("otherwise",), "'UNICAST' sends to hosts that somebody names, and nobody does here; choose 'BROADCAST'"
             )
+        rest = {"hysteresis": self.hysteresis > 0, "dwell": self.dwell > 0, "measure": self.measure != "clients"}
+        rest["otherwise"] = self.otherwise is not None
+        for key in [key for key, given in rest.items() if given and self.threshold is None]:
+            yield Contradiction(
+                (key, "threshold"), "means nothing while all points are taken for crowded; set a threshold"
+            )

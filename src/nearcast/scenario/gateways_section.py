@@ -70,7 +70,7 @@ class GatewaysSection(Section):
     coverage: float | None = entry(
         Optional(Number(Range(above=0.0, most=1.0))),
         None,
-        "instead of a share: as few as are expected to have so many of the receivers in radio range",
+        "instead of a share: as few as are expected to have so many of the receivers in radio range (of the transport with the shortest one that is ever used)",
     )
     reach: float | None = entry(
         Optional(Quantity(LENGTH, Range(least=0.0))),
@@ -93,6 +93,10 @@ class GatewaysSection(Section):
         if not self.window < self.deadline:
             yield Contradiction(
                 ("deadline", "window"), "acknowledgements are collected for as long as that; set a later deadline"
+            )
+        if self.coverage is not None and self.share != SINGLE_HOP:
+            yield Contradiction(
+                ("share", "coverage"), "how many gateways there are is given twice, also as a coverage; leave one out"
             )
 
     def settings(self, radio_range: float) -> GatewaySettings:

@@ -12,6 +12,7 @@ from typing import Final
 
 from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.hybrid import MODES
+from nearcast.dissemination.transport.registry import Bluetooth as BluetoothTransport
 from nearcast.scenario.adhoc_section import AdHocSection
 from nearcast.scenario.coexistence_section import CoexistenceSection
 from nearcast.scenario.gateways_section import AT_POINTS, GatewaysSection
@@ -34,6 +35,14 @@ NETWORKS: Final[Mapping[str, frozenset[str]]] = {
     for word, mode in MODES.items()
 }
 """What each mechanism of delivery needs."""
+
+CHANNELS: Final = frozenset({"GRID", "EGRID", "RGRID", "ATTRACT"})
+"""Schemes in which clients say that they have left their channel, and not where in it they are."""
+
+
+def _silent(scheme: Scheme) -> bool:
+    """Whether its clients do not report positions."""
+    return scheme.word in CHANNELS and not dict(scheme.spec().parameters).get("enable_updates")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +92,9 @@ class Scenario(Section):
         return NETWORKS[self.delivery.mechanism] | (frozenset() if inside is None else NETWORKS[inside])
 
     def gateway_settings(self) -> GatewaySettings:
-        settings = self.gateways.settings(self.radio.range)
+        # Where transports change, the shortest range: rather some gateways too many than receivers whom none reaches.
+        ranges = {BluetoothTransport.interface: self.bluetooth.profile().reception_range}
+        settings = self.gateways.settings(min(ranges.get(link, self.radio.range) for link in self.adhoc.used))
         return settings if self.coexistence.inside is None else replace(settings, schemes=AT_POINTS)
 
     def contradictions(self) -> Iterator[Contradiction]:
@@ -192,6 +203,12 @@ class Scenario(Section):
                 ("coexistence.coordination", "adhoc.self_healing"),
                 "'self-healing' is switched off; set adhoc.self_healing = true",
             )
+        if self.coexistence.inside is not None and _silent(self.scheme):
+            yield Contradiction(
+                ("coexistence.inside", "scheme.kind"),
+                f"who comes to a point is known by the positions that it reports, and with '{self.scheme.word}' clients"
+                " report none; choose 'RADIAL'",
+            )
         if "cellular" not in NETWORKS[mechanism]:
             deciding |= {"transitions.at_points": self.transitions.at_points, "privacy.share": self.privacy.share > 0}
             for key in [key for key, used in deciding.items() if used]:
@@ -204,7 +221,12 @@ class Scenario(Section):
         mechanism = self.delivery.mechanism
         for number, change in enumerate(self.adhoc.transition, 1):
             key = f"adhoc.transition.{number}"
-            if mechanism in ("cloud", "broadcast", "both"):
+            if self.coexistence.inside is not None:
+                yield Contradiction(
+                    (key, "coexistence.inside"),
+                    "would be for everybody, and outside of attraction points nobody is to run any; leave one out",
+                )
+            elif mechanism in ("cloud", "broadcast", "both"):
                 yield Contradiction(
                     (key, "delivery.mechanism"),
                     f"'{mechanism}' has no ad hoc mechanism to change; choose 'adhoc', 'offload', 'augment' or 'gateway'",
@@ -213,7 +235,7 @@ class Scenario(Section):
                 yield from self._beginning(key, change.initiators)
         for number, other in enumerate(self.adhoc.transport_transition, 1):
             key = f"adhoc.transport_transition.{number}"
-            if "radio" not in NETWORKS[mechanism]:
+            if "radio" not in self.networks:
                 yield Contradiction(
                     (key, "delivery.mechanism"),
                     f"'{mechanism}' uses no local transport; choose another one, such as 'augment'",
@@ -238,16 +260,32 @@ class Scenario(Section):
     def _gateways(self) -> Iterator[Contradiction]:
         mechanism = self.delivery.mechanism
         if MODES[mechanism].gateways:
-            schemes = {self.scheme.word, *(entry.scheme.word for entry in self.transition)}
-            if self.gateways.at_points and not (self.transitions.at_points or schemes & AT_POINTS):
+            schemes = [self.scheme, *(entry.scheme for entry in self.transition)]
+            schemes += [scheme for rule in self.rule for scheme in rule.schemes().values()]
+            schemes += self.planning.candidates if isinstance(self.planning, AdaptivePlanning) else ()
+            words = {scheme.word for scheme in schemes}
+            if self.gateways.at_points and not (self.transitions.at_points or words & AT_POINTS):
                 yield Contradiction(
                     ("gateways.at_points", "transitions.at_points"),
                     "nobody is ever in the scheme ATTRACT; set transitions.at_points = true",
                 )
-        elif self.gateways.transition:
+            served = [each for each in schemes if each.word in AT_POINTS or not self.gateways.at_points]
+            if served and all(map(_silent, served)) and not self.transitions.at_points:
+                yield Contradiction(
+                    ("delivery.mechanism", "scheme.kind"),
+                    f"gateways are chosen by where clients are, and with '{served[0].word}' they do not say it; choose 'RADIAL', or"
+                    " 'ATTRACT' with enable_updates",
+                )
+        elif self.gateways.transition and self.coexistence.inside is not None:
             yield Contradiction(
-                ("gateways.transition", "delivery.mechanism"), f"'{mechanism}' has no gateways; choose 'gateway'"
+                ("gateways.transition", "coexistence.inside"),
+                "would be for everybody, and outside of attraction points there are no gateways; leave one out",
             )
+        else:
+            useless = {"gateways.transition": bool(self.gateways.transition)}
+            useless["gateways.at_points"] = self.gateways.at_points and self.coexistence.inside != "gateway"
+            for key in [key for key, given in useless.items() if given]:
+                yield Contradiction((key, "delivery.mechanism"), f"'{mechanism}' has no gateways; choose 'gateway'")
 
     def _times(self) -> Iterator[Contradiction]:
         end = self.run.duration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,12 @@ Action: TypeAlias = Exchange | SetState
 
 
 _AT: Final = " at "
+
+LATEST: Final = 2**62
+"""The latest clock that is taken from others: one can still be added to it, and sent."""
+
+Initiator = Annotated[str, msgspec.Meta(max_length=255)]
+"""As it comes from others: who follows repeats it in each of its messages, which must fit into a frame."""
 
 
 class PlanId(msgspec.Struct, frozen=True, array_like=True, order=True):

@@ -12,7 +12,7 @@ from nearcast.dissemination.adhoc.messages import AdHocEvents, Carried, Hello, M
 from nearcast.dissemination.adhoc.registry import MECHANISMS, manner_of
 from nearcast.dissemination.adhoc.spreading import Spreading
 from nearcast.dissemination.carrier import CarriedEvents
-from nearcast.dissemination.wire import message_of
+from nearcast.dissemination.wire import EventMessage, message_of
 from nearcast.errors import InvalidEvent, InvalidPlan, UnknownName
 from nearcast.model.area import Circle
 from nearcast.runtime.host import Component
@@ -226,3 +226,12 @@ def test_every_mechanism_of_the_house_can_be_made_and_is_explained() -> None:
         village.exchange(0, of(name))
         assert isinstance(village.adhoc(0)._proxy.active, Spreading)
         assert len(entry.about) > 10
+
+
+@pytest.mark.parametrize(("hops", "clock", "initiator"), [(2**64 - 1, 0, ""), (1, 2**64 - 1, "eve"), (1, 1, "e" * 256)])
+def test_numbers_that_could_not_be_sent_on_are_not_understood(hops: int, clock: int, initiator: str) -> None:
+    """Live, what a callback raises ends its process: one datagram would end everybody in range."""
+    mark = Mark(of("FLOODING"), clock, initiator)
+    message = AdHocEvents(mark, (Carried(EventMessage("e", "news", 0, "eve", None, None, b""), hops),))
+    with pytest.raises(msgspec.DecodeError):
+        Codec(AdHocEvents, Hello).decoded(encoded(message))

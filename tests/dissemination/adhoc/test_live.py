@@ -63,8 +63,14 @@ Result = tuple[dict[str, tuple[list[str], int]], dict[str, tuple[int, int]]]
 
 
 def result(players: dict[str, Player], traffic: Sequence[Traffic]) -> Result:
-    """What each got and how much of it it sent on; frames and bytes that each sent."""
-    did = {name: (player.got, player.statistics.forwarded) for name, player in players.items()}
+    """What each got and how much of it it sent on; frames and bytes that each sent.
+
+    In the order in which its publisher said it: who of two speaks first is left to the machine, live.
+    """
+    by_publisher = {
+        name: sorted(player.got, key=lambda event: event.partition("/")[0]) for name, player in players.items()
+    }
+    did = {name: (by_publisher[name], player.statistics.forwarded) for name, player in players.items()}
     return did, {row.host: (row.messages, row.bytes) for row in traffic if row.direction == SENT}
 
 

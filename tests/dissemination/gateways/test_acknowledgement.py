@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.cloud_town import QUICK
 from tests.dissemination.gateways.town import GatewayTown, Options
+from tests.dissemination.gateways.troubles import Trouble, nobody_is_missed, people, troubles
 from tests.effort import examples
 
 from nearcast.dissemination.gateways.client import GatewayClient
@@ -112,6 +112,22 @@ def test_a_gateway_that_passes_nothing_on_is_soon_none_any_more() -> None:
     assert chosen[-20:].count("c2") + chosen[-20:].count("c4") + chosen[-20:].count("c5") == 20
 
 
+@pytest.mark.parametrize("leaves", [True, False], ids=["goodbye", "started anew"])
+def test_nothing_is_held_against_a_gateway_that_has_gone(leaves: bool) -> None:
+    """Its failure would be kept for ever: the broker forgets each client once."""
+    town = town_of(DKC, [(10.0 * number, 0.0) for number in range(6)], silent=frozenset({"c1"}))
+    town.publish(0, "e1")
+    town.after(0.3)
+    if leaves:
+        town.hosts[1].leave()
+    else:
+        town.hosts[1].fail()
+        town.hosts[1].join()
+    town.after(3.0)
+    assert town.statistics().missed == 4
+    assert "c1" not in town.handing_over._expected._silent._failures
+
+
 def test_if_all_acknowledgements_are_lost_everything_is_sent_and_nothing_seen_twice() -> None:
     town = town_of(replace(DKC, doubt=0.0), [(10.0 * number, 0.0) for number in range(6)], acknowledgements_lost=1.0)
     for number in range(5):
@@ -182,38 +198,6 @@ def test_who_walks_out_of_range_unseen_is_told_all_the_same(selection: Mechanism
         assert town.got(f"e{number}") == {f"c{node}": 1 for node in range(1, 8)}
 
 
-Happening = Literal["fails", "leaves", "moves", "loses coverage"]
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """What happens to a host, in seconds after the first event."""
-
-    node: int
-    what: Happening
-    at: float
-    back_after: float | None
-
-    @property
-    def outage(self) -> Outage:
-        start = SETTLED + self.at
-        return Outage(start, start + (self.back_after or 100.0), frozenset({f"c{self.node}"}))
-
-
-SETTLED = 2.0
-"""Seconds after which the first event is published."""
-
-people = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=4, max_size=12)
-troubles = st.lists(
-    st.builds(
-        Trouble,
-        node=st.integers(1, 11),
-        what=st.sampled_from(get_args(Happening)),
-        at=st.sampled_from([0.0, 0.05, 0.15, 0.2, 0.21, 0.3, 0.5, 0.9, 1.25, 2.0]),
-        back_after=st.none() | st.sampled_from([0.02, 0.3, 1.0, 3.0]),
-    ),
-    max_size=5,
-)
 settings = st.builds(
     GatewaySettings,
     selection=st.sampled_from([of("DKC-LEACH"), of("SKC-LEACH"), of("CS-WCA"), of("DKC-LEACH", cover=True)]),
@@ -222,20 +206,6 @@ settings = st.builds(
     reach=st.sampled_from([None, 88.0]),
     doubt=st.sampled_from([0.0, 1.0]),
 )
-
-
-def bring_about(town: GatewayTown, trouble: Trouble) -> None:
-    host, motion = town.hosts[trouble.node], town.world.motion
-    match trouble.what:
-        case "fails" | "leaves":
-            town.at(trouble.at, host.fail if trouble.what == "fails" else host.leave)
-            if trouble.back_after is not None:
-                town.at(trouble.at + trouble.back_after, host.join)
-        case "moves":
-            x, y = motion.at(host.node)
-            town.at(trouble.at, lambda: motion.put(host.node, x + 1_000.0, y))
-            if trouble.back_after is not None:
-                town.at(trouble.at + trouble.back_after, lambda: motion.put(host.node, x, y))
 
 
 @examples(60)
@@ -255,27 +225,10 @@ def test_nobody_with_coverage_is_missed_and_nobody_is_told_twice(
     silent: set[int],
     seed: int,
 ) -> None:
-    happening = [trouble for trouble in happening if trouble.node < len(places)]
-    outages = tuple(trouble.outage for trouble in happening if trouble.what == "loses coverage")
     options = Options(
         how,
-        profile=replace(BYPASS, outages=outages),
         acknowledgements_lost=lost,
         silent=frozenset(f"c{node}" for node in silent),
         seed=seed,
     )
-    town = GatewayTown([(12.0 * x, 12.0 * y) for x, y in places], options)
-    town.join_all()
-    for trouble in happening:
-        bring_about(town, trouble)
-    events = [f"e{number}" for number in range(5)]
-    for name in events:
-        town.publish(0, name)
-        town.after(0.4)
-    town.after(4.0)
-    away = {f"c{trouble.node}" for trouble in happening if trouble.what != "moves"}
-    for name in events:
-        assert town.got(name).keys() >= {host.name for host in town.hosts[1:]} - away
-        for lives in town.lives.values():
-            assert all(life.got.count(name) <= 1 for life in lives)
-    assert town.statistics().waiting == 0
+    nobody_is_missed(options, places, happening, events=5)

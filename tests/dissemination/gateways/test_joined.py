@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dissemination.gateways.test_acknowledgement import Trouble, bring_about, people, troubles
 from tests.dissemination.gateways.town import DeafAtTimes, DeafSpreading, GatewayTown, Options
+from tests.dissemination.gateways.troubles import Trouble, nobody_is_missed, people, troubles
 from tests.effort import examples
 
 from nearcast.dissemination.adhoc.registry import MECHANISMS
@@ -17,7 +17,6 @@ from nearcast.dissemination.gateways.count import Density, Share
 from nearcast.dissemination.gateways.registry import SELECTIONS
 from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.gateways.spreading import UNICAST
-from nearcast.runtime.simulation.cellular_profile import BYPASS
 from nearcast.transition.specification import NULL, MechanismSpec
 
 of = MechanismSpec.of
@@ -131,11 +130,8 @@ def test_nobody_with_coverage_is_missed_and_nobody_is_told_twice(
     silent: set[int],
     seed: int,
 ) -> None:
-    happening = [trouble for trouble in happening if trouble.node < len(places)]
-    outages = tuple(trouble.outage for trouble in happening if trouble.what == "loses coverage")
     options = Options(
         GatewaySettings(of(selection), count=count, addressed=mechanism == UNICAST),
-        profile=replace(BYPASS, outages=outages),
         acknowledgements_lost=lost,
         silent=frozenset(f"c{node}" for node in silent),
         mechanism=of(mechanism),
@@ -143,18 +139,4 @@ def test_nobody_with_coverage_is_missed_and_nobody_is_told_twice(
         unheard=unheard,
         seed=seed,
     )
-    town = GatewayTown([(12.0 * x, 12.0 * y) for x, y in places], options)
-    town.join_all()
-    for trouble in happening:
-        bring_about(town, trouble)
-    events = [f"e{number}" for number in range(4)]
-    for name in events:
-        town.publish(0, name)
-        town.after(0.4)
-    town.after(3.0)
-    away = {f"c{trouble.node}" for trouble in happening if trouble.what != "moves"}
-    for name in events:
-        assert town.got(name).keys() >= {host.name for host in town.hosts[1:]} - away
-        for lives in town.lives.values():
-            assert all(life.got.count(name) <= 1 for life in lives)
-    assert town.statistics().waiting == 0
+    nobody_is_missed(options, places, happening, events=4)

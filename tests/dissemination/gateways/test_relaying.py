@@ -9,7 +9,7 @@ from tests.dissemination.gateways.town import GatewayTown, OneHop, Options
 
 from nearcast.dissemination.gateways.client import GatewayClient
 from nearcast.dissemination.gateways.count import Share
-from nearcast.dissemination.gateways.messages import Acknowledgement, Relay
+from nearcast.dissemination.gateways.messages import Acknowledgement, Registration, Relay
 from nearcast.dissemination.gateways.settings import GatewaySettings
 from nearcast.dissemination.wire import EventMessage
 from nearcast.errors import InvalidInput, TransitionFailed
@@ -212,6 +212,30 @@ def test_who_has_left_is_forgotten() -> None:
     assert "c5" not in town.proxy().active.services
 
 
+def test_a_registration_that_comes_after_the_goodbye_is_not_kept_for_ever() -> None:
+    town = town_of(DKC)
+    town.hosts[5].leave()
+    town.after(1.0)
+    town.handing_over._receive("c5", Registration("c5", anew=False))  # cellular links do not keep the order
+    town.after(DKC.renewed - 5.0)
+    assert town.statistics().registered == 6
+    town.after(DKC.renewed / 3 + 5.0)
+    assert town.statistics().registered == 5, "the others have registered again"
+    assert "c5" not in town.handing_over._renewed
+
+
+def test_a_registration_that_lapses_spares_nobody_the_answer() -> None:
+    """It says no more than that no gateway is to serve the client from now on."""
+    town = town_of(replace(DKC, renewed=1.5, deadline=3.5), acknowledgements_lost=1.0)
+    town.after(3.2)
+    assert town.statistics().registered == 6, "every five seconds, in this town"
+    town.publish(0, "e1")
+    town.after(3.0)
+    assert (town.statistics().registered, town.statistics().waiting) == (0, 1)
+    town.after(1.0)
+    assert (town.statistics().missed, town.statistics().waiting) == (4, 0)
+
+
 def test_who_wants_nothing_any_more_says_nothing_any_more() -> None:
     town = town_of(DKC)
     for lives in town.lives.values():
@@ -248,7 +272,15 @@ def test_what_comes_within_a_window_is_acknowledged_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"window": 1.0, "deadline": 0.5}, {"doubt": -1.0}, {"most": 1}, {"reach": -1.0}, {"oldest": 0.0}]
+    "wrong",
+    [
+        {"window": 1.0, "deadline": 0.5},
+        {"doubt": -1.0},
+        {"most": 1},
+        {"reach": -1.0},
+        {"oldest": 0.0},
+        {"renewed": 0.0},
+    ],
 )
 def test_settings_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tests.dissemination.adhoc.village import RANGE, Meadow
 from tests.dissemination.transitions.story import Story
-from tests.dissemination.transitions.town import Options, Town
+from tests.dissemination.transitions.town import Fault, Options, Town
 
 from nearcast.dissemination.adhoc.carrier import LOCAL, AdHoc, AdHocSettings
 from nearcast.dissemination.cloud_client import CloudClient
@@ -55,9 +56,9 @@ class Around:
 
 
 class CoexistingTown(Town):
-    def __init__(self, story: Story, around: Around) -> None:
+    def __init__(self, story: Story, around: Around, faults: Sequence[Fault] = ()) -> None:
         self.around: Final = around
-        super().__init__(story, RADIAL, (), around.options)
+        super().__init__(story, RADIAL, (), around.options, faults=faults)
 
     def _broker(self) -> list[Component]:
         return [*super()._broker(), Coexistence(self.story.zones(), self.around.settings())]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dissemination.transitions.cases import few, many, stories
-from tests.dissemination.transitions.coexisting import PLAN_B, RADIAL, Around, CoexistingTown
+from tests.dissemination.transitions.coexisting import FLOODING, PLAN_B, RADIAL, Around, CoexistingTown
 from tests.dissemination.transitions.story import Story
-from tests.dissemination.transitions.town import DOCUMENTS, Options, Outcome, run
+from tests.dissemination.transitions.town import DOCUMENTS, Fault, Options, Outcome, run
 from tests.effort import campaign
 
 from nearcast.dissemination.hybrid import PROXY as HYBRID
+from nearcast.dissemination.publisher import LocationRequest
 from nearcast.errors import InvalidPlan
+from nearcast.model.area import Circle
+from nearcast.model.subscription import Subscription
 from nearcast.planning.at_points import TransitionsAtPoints
-from nearcast.transition.specification import NULL, MechanismSpec
+from nearcast.transition.specification import NULL
 
 TOWN = Story(5, clients=40, seconds=35.0, side=500.0, speed=8.0)
 
@@ -107,10 +111,52 @@ def test_in_the_end_hosts_run_what_is_right_where_they_are(healing: bool, option
     statistics = town.coexistence.statistics()
     assert statistics.rules.switched > 2
     assert (statistics.plans_for_points == 0) == healing
-    if not healing:
-        for name in inside:
-            crowded = town.coexistence._points.crowded(town.coexistence._points.points_of(name))
-            assert town.adhoc(name).running == (MechanismSpec("FLOODING") if crowded else PLAN_B)
+    assert {str(town.adhoc(name).running) for name in inside} <= {str(FLOODING), str(PLAN_B)}
+    settled = told_since_points_switched(town, inside) if healing else inside
+    assert len(settled) > 2
+    for name in settled:
+        crowded = town.coexistence._points.crowded(town.coexistence._points.points_of(name))
+        assert town.adhoc(name).running == (FLOODING if crowded else PLAN_B)
+
+
+def told_since_points_switched(town: CoexistingTown, inside: Collection[str]) -> set[str]:
+    """With self-healing the others change when they hear of it, and here they are seldom near enough to hear anybody."""
+    switched, told = dict.fromkeys(("castle", "market", "park", "station"), 0), dict.fromkeys(inside, 0)
+    for time, host, proxy, *_ in town.outcome.rows["transitions"]:
+        if host == "broker" and proxy.startswith("lc at "):
+            switched[proxy.removeprefix("lc at ")] = time
+        elif host in told and proxy == "lc":
+            told[host] = time
+    points_of = town.coexistence._points.points_of
+    return {name for name in inside if all(switched[point] < told[name] for point in points_of(name))}
+
+
+@dataclass(frozen=True)
+class Crowd(Story):
+    """Three are in the park alone, one at the market alone; the last one is where they overlap.  All hear each other."""
+
+    def place(self, client: int) -> tuple[float, float]:
+        return [(150.0, 140.0), (155.0, 145.0), (150.0, 150.0), (40.0, 80.0), (105.0, 115.0)][client]
+
+    def interests(self, _client: int) -> list[tuple[Subscription, LocationRequest | None]]:
+        return [(Subscription("news/#", area=Circle(125.0), id="near"), LocationRequest(self.interval))]
+
+    def changes_of_mind(self, _client: int) -> list[tuple[float, Subscription | None]]:
+        return []
+
+
+@pytest.mark.parametrize("healing", [False, True], ids=["central", "self-healing"])
+def test_who_comes_to_where_points_overlap_brings_nothing_to_the_one_that_is_not_crowded(healing: bool) -> None:
+    story = Crowd(3, clients=5, seconds=30.0, side=500.0, speed=0.0)
+    around = Around(threshold=2.0, healing=healing, otherwise=PLAN_B)
+    town = CoexistingTown(story, around, [Fault(14.0, "c4", "join")])
+    points_of = town.coexistence._points.points_of
+    town.simulation.run(13_000_000)
+    together = dict.fromkeys(("c0", "c1", "c2"), FLOODING)
+    assert {name: town.adhoc(name).running for name in town.names[:4]} == together | {"c3": PLAN_B}
+    town.run()
+    assert [points_of(name) for name in ("c2", "c3", "c4")] == [("park",), ("market",), ("market", "park")]
+    assert {name: town.adhoc(name).running for name in town.names} == together | {"c3": PLAN_B, "c4": FLOODING}
 
 
 def test_who_leaves_the_town_is_counted_no_longer() -> None:

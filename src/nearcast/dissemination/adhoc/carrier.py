@@ -265,26 +265,28 @@ class AdHoc(Carrier):
                 event = event_in(carried.event)
         rows: list[object] = []
         emit = None
-        for self in carriers:  # as a method of each of them would see it
-            known = self._known
-            if self._alike is not mark or self._changes != self._goal.changes or event is None or name in known:
-                if emit is not None:  # in the order in which they hear it
-                    emit(rows)
-                    rows, emit = [], None
-                self._receive(sender, message)
-                continue
-            inbox = self.inbox
-            row = inbox.judged(event, self._path or self._link.interface, hops)
-            known.add(name, row[0])
-            rows += row
-            emit = inbox.notification_rows
-            outcome = row[4]
-            if outcome is DELIVERED or not (local and self._fence) or (outcome is DUPLICATE and inbox.wants(event)):
-                self._proxy.active.heard(carried, None)
-            else:
-                self._fenced += 1
-        if emit is not None:
-            emit(rows)
+        try:
+            for self in carriers:  # as a method of each of them would see it
+                known = self._known
+                if self._alike is not mark or self._changes != self._goal.changes or event is None or name in known:
+                    if emit is not None:  # in the order in which they hear it
+                        emit(rows)
+                        rows, emit = [], None
+                    self._receive(sender, message)
+                    continue
+                inbox = self.inbox
+                row = inbox.judged(event, self._path or self._link.interface, hops)
+                known.add(name, row[0])
+                rows += row
+                emit = inbox.notification_rows
+                outcome = row[4]
+                if outcome is DELIVERED or not (local and self._fence) or (outcome is DUPLICATE and inbox.wants(event)):
+                    self._proxy.active.heard(carried, None)
+                else:
+                    self._fenced += 1
+        finally:  # also if somebody who was notified raises: what others got has happened
+            if emit is not None:
+                emit(rows)
 
     def _take(self, carried: Carried, place: Point | None) -> None:
         message = carried.event

@@ -25,7 +25,7 @@ from nearcast.dissemination.handing_over import HandingOver
 from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.dissemination.wire import EventMessage
 from nearcast.model.geometry import Point, distance
-from nearcast.model.time import MICROSECONDS
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.observers import Analyzer
 from nearcast.runtime.ports import Address, Endpoint
@@ -44,6 +44,9 @@ class ByGateways(HandingOver):
         self._interface: Final = interface
         self._local: Final[dict[Address, Address]] = {}
         """Local addresses of those who have registered."""
+
+        self._renewed: Final[dict[Address, Instant]] = {}
+        """When they last did."""
 
         self._events = self._chosen = self._members = self._told_directly = 0
         self._choices: Analyzer
@@ -65,6 +68,7 @@ class ByGateways(HandingOver):
         self._proxy = host.component(HostEngine).engine.create_proxy(
             PROXY, GatewaySelection, selections(host.random("gateways")), settings.selection
         )
+        host.timers.every(settings.renewed / 3, self._forget_registrations)
 
     def statistics(self) -> GatewayStatistics:
         return GatewayStatistics(
@@ -85,7 +89,7 @@ class ByGateways(HandingOver):
         if isinstance(message, Acknowledgement):
             self._expected.acknowledge(client, message.events)
             return
-        self._local[client] = message.local
+        self._local[client], self._renewed[client] = message.local, self._host.now()
         if message.anew:
             self._expected.forget(client)
         settings = self.settings
@@ -93,10 +97,20 @@ class ByGateways(HandingOver):
         self._endpoint.send(client, Registered(window, settings.unwanted_too))
 
     def forget(self, client: Address) -> None:
-        self._local.pop(client, None)
+        self._unregister(client)
         self._expected.forget(client)
         self._batteries.forget(client)
         self._proxy.active.forget(client)
+
+    def _unregister(self, client: Address) -> None:
+        self._local.pop(client, None)
+        self._renewed.pop(client, None)
+
+    def _forget_registrations(self) -> None:
+        """Only that: whoever is to acknowledge something, and has not gone, is still to be told if it does not."""
+        oldest = self._host.now() - round(self.settings.renewed * MICROSECONDS)
+        for client in [client for client, renewed in self._renewed.items() if renewed < oldest]:
+            self._unregister(client)
 
     # Events
 

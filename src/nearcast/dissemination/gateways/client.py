@@ -13,6 +13,7 @@ from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.cloud_messages import HOPS as CLOUD_HOPS
 from nearcast.dissemination.cloud_messages import PATH as CLOUD
 from nearcast.dissemination.gateways.messages import (
+    AGAIN,
     HOPS,
     PATH,
     PORT,
@@ -66,7 +67,7 @@ class GatewayClient(Carrier):
         spreading: LocalSpreading,
         interface: str = "cellular",
         local_interface: str = "wifi",
-        again: float = 30.0,
+        again: float = AGAIN,
     ) -> None:
         """``again``: seconds after which it registers once more, in case that the broker has forgotten it."""
         self._broker: Final = broker

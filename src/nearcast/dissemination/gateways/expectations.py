@@ -25,7 +25,7 @@ class _Expected:
     """Those who have not acknowledged it yet, and their gateways."""
 
     served: dict[Address, int]
-    """How many each gateway was to reach."""
+    """How many each gateway was to reach; without those who are gone."""
 
 
 class Expectations:
@@ -70,9 +70,10 @@ class Expectations:
         return len(self._unreached) + len(self._silent)
 
     def forget(self, client: Address) -> None:
-        """It is gone, or was started anew: nothing is expected of it any more."""
+        """It is gone, or was started anew: nothing is expected of it any more, nor of it as a gateway."""
         for expected in self._expected.values():
             expected.waiting.pop(client, None)
+            expected.served.pop(client, None)
         self._unreached.clear(client)
         self._silent.clear(client)
 
@@ -86,7 +87,7 @@ class Expectations:
             self._unreached.add(member)
             unreached[gateway] = unreached.get(gateway, 0) + 1
         for gateway, number in unreached.items():
-            if number == expected.served[gateway] > 1:  # one alone may be out of its range
+            if number == expected.served.get(gateway, 0) > 1:  # one alone may be out of its range
                 self._silent.add(gateway)
         self._missed(expected.message, list(expected.waiting))
 

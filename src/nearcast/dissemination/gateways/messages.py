@@ -14,6 +14,9 @@ from nearcast.runtime.ports import Address
 
 PORT: Final = 5
 PATH: Final = "gateway"
+AGAIN: Final = 30.0
+"""Seconds after which clients register once more, in case that the broker has forgotten them."""
+
 HOPS: Final = 2  # publisher to broker, broker to gateway; what follows is local
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.dissemination.gateways.count import Count, Share
+from nearcast.dissemination.gateways.messages import AGAIN
 from nearcast.errors import InvalidInput
 from nearcast.transition.specification import MechanismSpec
 
@@ -48,6 +49,10 @@ class GatewaySettings:
     oldest: float = 30.0
     """Seconds: who is where, it may have said that long ago."""
 
+    renewed: float = 3 * AGAIN
+    """Seconds: who has not registered again for so long is no candidate any more.  Cellular links do not keep the order: a registration
+    may come after the goodbye, and nobody would say goodbye for it again."""
+
     most: int = 200
     """Candidates that are considered together; more are divided, by place."""
 
@@ -64,9 +69,9 @@ class GatewaySettings:
                 f"acknowledgements collected for {self.window!r} s cannot come within {self.deadline!r} s; "
                 "the deadline must be later than the window"
             )
-        if not (self.doubt >= 0 and self.oldest > 0 and self.most >= 2):
+        if not (self.doubt >= 0 and self.oldest > 0 and self.renewed > 0 and self.most >= 2):
             raise InvalidInput(
-                "doubts last no negative time, positions have some age, and two at least are considered together"
+                "doubts last no negative time, positions and registrations have some age, and two at least are considered together"
             )
         if self.reach is not None and not self.reach >= 0:
             raise InvalidInput(f"a reach is a number of metres, or none, not {self.reach!r}")

@@ -1,7 +1,8 @@
 """The local link of a host with several radios: one of them is used, and which one is a mechanism that can be exchanged (BYPASS.KOM 4.3).
 
 *Make before break.*  A host that changes opens the new transport at once and goes on over the one before for a grace period: it listens on both
-and says everything on both.  So whoever has not changed yet still hears it, and is heard.  What comes twice by that is handed over once.
+and says everything on both.  So whoever has not changed yet still hears it, and is heard.  What comes twice by that is handed over once, if its sender
+has the same address on both (live it has not: there the inbox is what makes it one).
 
 *Self-healing.*  Who has changed says so on all its transports (``TransportMark``): at once, every second of the grace period, and every
 now and then afterwards, for those who come by later and listen elsewhere.  Of two hosts with different plans the one with the newer
@@ -20,7 +21,7 @@ from nearcast.dissemination.transport.messages import PORT, TransportMark
 from nearcast.dissemination.transport.registry import Transport, transport_of
 from nearcast.dissemination.transport.twins import Twins
 from nearcast.errors import InvalidInput
-from nearcast.model.time import MICROSECONDS
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Cancellable, Endpoint, Link, Receive, Repeated, Sending
@@ -140,7 +141,7 @@ class SwitchedPort(Endpoint):
             repeated(name)
 
     def _arrived(self, interface: str, sender: Address, message: Message) -> None:
-        if len(self._open) > 1 and self._twins.second(interface, sender, message):
+        if len(self._open) > 1 and self._twins.second(interface, sender, message, self._board.now()):
             self.twins += 1
         else:
             self._receive(sender, message)
@@ -177,6 +178,9 @@ class LocalLink(Link):
         for link in self._in_use.values():
             opened.attach(link)
         return opened
+
+    def now(self) -> Instant:
+        return self._host.now()
 
     def uses(self, interface: str) -> bool:
         return interface in self._in_use
@@ -250,6 +254,8 @@ class LocalTransport(Component):
     def start(self, host: Host) -> None:
         self._host = host
         self._random = host.random("transport")
+        for interface in self._interfaces:
+            host.link(interface)  # whoever has no such link hears of it now, not when there is something to announce
         self.link = LocalLink(host)
         engine = host.component(HostEngine).engine
         agents = [component for component in host.components if isinstance(component, TransitionAgent)]

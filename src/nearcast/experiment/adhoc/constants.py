@@ -60,12 +60,12 @@ def _drawing(mechanism: str) -> Drawing:
     def draw(outcomes: Sequence[Outcome]) -> Any:
         groups = {
             shown: {
-                "recall": recall(run)(outcomes[0]) or 0.0,
-                "traffic, of FLOODING's": quotient(download(run), download("FLOODING"))(outcomes[0]) or 0.0,
+                "recall": recall(run)(outcomes[0]),
+                "traffic, of FLOODING's": quotient(download(run), download("FLOODING"))(outcomes[0]),
             }
             for shown, run in runs.items()
         }
-        return bars(groups, label="", title=f"{mechanism} with other constants, AR")
+        return bars(groups, label="share", title=f"{mechanism} with other constants, AR")
 
     return Drawing(
         mechanism.lower(), f"{mechanism}: recall, and traffic as a share of FLOODING's", tuple(runs.values()), draw

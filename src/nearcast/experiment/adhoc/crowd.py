@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from nearcast.dissemination.adhoc.carrier import LOCAL
-from nearcast.experiment.checks import Outcome
 from nearcast.experiment.plans import duration, transition_times, workload
 from nearcast.experiment.runs import WINDOW, Run, scenario
 from nearcast.experiment.values import Value, kilobits
@@ -108,17 +107,6 @@ def download(run: str, phase: str = "all") -> Value:
 
 def upload(run: str, phase: str = "all") -> Value:
     return kilobits(run, "ad hoc upload", phase=phase)
-
-
-def mean(values: Sequence[Value]) -> Value:
-    """Of all of them; none if one is not known."""
-
-    def value(outcome: Outcome) -> float | None:
-        found = [each(outcome) for each in values]
-        known = [each for each in found if each is not None]
-        return sum(known) / len(known) if len(known) == len(found) else None
-
-    return value
 
 
 def _changes(name: str, seconds: float, mechanism: Mechanism, kind: str) -> dict[str, Toml]:

@@ -34,9 +34,7 @@ def _runs(quick: bool) -> tuple[Run, ...]:
 
 def _over_p(value: Callable[[str], Value], y: str, title: str) -> Callable[[Sequence[Outcome]], Any]:
     def draw(outcomes: Sequence[Outcome]) -> Any:
-        series = {
-            kind: [(chance, value(_name(chance, kind))(outcomes[0]) or 0.0) for chance in CHANCES] for kind in WORKLOADS
-        }
+        series = {kind: [(chance, value(_name(chance, kind))(outcomes[0])) for chance in CHANCES] for kind in WORKLOADS}
         return lines(series, x="p: with what probability a host sends on", y=y, title=title)
 
     return draw

@@ -13,7 +13,6 @@ from nearcast.experiment.adhoc.crowd import (
     MULTI_HOP,
     SPARING,
     download,
-    mean,
     static,
     upload,
 )
@@ -23,7 +22,7 @@ from nearcast.experiment.experiment import Drawing, Experiment
 from nearcast.experiment.figures.boxes import bars
 from nearcast.experiment.figures.maps import recall_maps
 from nearcast.experiment.runs import Run
-from nearcast.experiment.values import Value, delay, difference, precision, quotient, recall
+from nearcast.experiment.values import Value, delay, difference, mean, precision, quotient, recall
 
 WORKLOADS: Final = ("AR", "RND")
 OPEN: Final = ("FLOODING", "GOSSIP")
@@ -67,9 +66,7 @@ def _crowded(run: str) -> Value:
 
 def _bars(value: Callable[[str], Value], label: str, title: str) -> Callable[[Sequence[Outcome]], Any]:
     def draw(outcomes: Sequence[Outcome]) -> Any:
-        groups = {
-            kind: {name: value(f"{name}-{kind}")(outcomes[0]) or 0.0 for name in MECHANISMS} for kind in WORKLOADS
-        }
+        groups = {kind: {name: value(f"{name}-{kind}")(outcomes[0]) for name in MECHANISMS} for kind in WORKLOADS}
         return bars(groups, label=label, title=title)
 
     return draw

@@ -105,6 +105,7 @@ E7: Final = Experiment(
                 *(Part(f"{mark}, first to last", at_most(55.0), _frame(mark), " ms") for mark in TARGETS),
                 *(Part(f"{mark}, share of the clients", at_least(0.99), _share(mark)) for mark in TARGETS),
             ),
+            note="given by the model of the cellular network: 75 to 125 ms from the broker to a client",
         ),
         Check(
             "E7.3",
@@ -120,7 +121,8 @@ E7: Final = Experiment(
             "At T2, T3 and T4, no drop is clearly visible",
             "text",
             tuple(Part(f"{mark}, lower by", at_most(VISIBLE), depth("planned", mark)) for mark in ("T2", "T3", "T4")),
-            note="compared with the mechanism before or after it, whichever finds fewer",
+            note="compared with the mechanism before or after it, whichever finds fewer; the measure does not see the drop at T1 either (E7.3), so "
+            "this excludes deep drops only",
         ),
         Check(
             "E7.5",
@@ -130,10 +132,9 @@ E7: Final = Experiment(
         ),
         Check(
             "E7.6",
-            "Whoever takes events of other mechanisms, too, sees no drop",
+            "Whoever takes events of other mechanisms, too, gets more of them while clients change",
             "inferred",
             (
-                Part("T1, lower by", at_most(VISIBLE), depth("taken", "T1")),
                 Part("T1, more of the same events arrive while clients change, by", at_least(0.01), difference(_meanwhile("taken"), _meanwhile("planned"))),
             ),
             note="the text loses them; here all mechanisms send events in one form",

@@ -35,15 +35,15 @@ def recall_and_precision(groups: Mapping[str, Sequence[Delivery]], *, label: str
         return figure
 
 
-def bars(groups: Mapping[str, Mapping[str, float]], *, label: str, title: str) -> Any:
-    """Values of several series side by side: groups by name, values by series."""
+def bars(groups: Mapping[str, Mapping[str, float | None]], *, label: str, title: str) -> Any:
+    """Values of several series side by side: groups by name, values by series; what is not known is left out."""
     with styled():
         figure, (axis,) = panels(1, 2.4)
         names = list(dict.fromkeys(name for values in groups.values() for name in values))
         width = 0.8 / max(1, len(names))
         for number, name in enumerate(names):
             places = np.arange(len(groups)) + (number - (len(names) - 1) / 2) * width
-            values = [each.get(name, np.nan) for each in groups.values()]
+            values = [np.nan if (value := each.get(name)) is None else value for each in groups.values()]
             axis.bar(places, values, width * 0.92, color=COLOURS[number % len(COLOURS)], label=name)
         axis.set_xticks(range(len(groups)), list(groups))
         axis.set_ylabel(label)

@@ -10,11 +10,12 @@ from nearcast.experiment.figures.style import COLOURS, panels, styled
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
 
 
-def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y: str, title: str) -> Any:
-    """Points (x, y) of each series; what has the same colour differs by its dashes."""
+def lines(series: Mapping[str, Sequence[tuple[float, float | None]]], *, x: str, y: str, title: str) -> Any:
+    """Points (x, y) of each series, those without a value left out; what has the same colour differs by its dashes."""
+    known = {name: [(at, value) for at, value in points if value is not None] for name, points in series.items()}
     with styled():
         figure, (axis,) = panels(1, 3.0)
-        for number, (name, points) in enumerate(series.items()):
+        for number, (name, points) in enumerate(known.items()):
             axis.plot(
                 [point[0] for point in points],
                 [point[1] for point in points],
@@ -27,6 +28,6 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y: str
         axis.set_xlabel(x)
         axis.set_ylabel(y)
         axis.set_title(title)
-        axis.set_ylim(bottom=min(0.0, *(point[1] for points in series.values() for point in points)))
+        axis.set_ylim(bottom=min([0.0, *(point[1] for points in known.values() for point in points)]))
         axis.legend(loc="best", ncols=2)
         return figure

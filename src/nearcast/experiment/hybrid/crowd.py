@@ -10,6 +10,7 @@ from nearcast.experiment.adhoc.crowd import SECONDS, SETTLING, STANDARD
 from nearcast.experiment.gatewaying import gateway_numbers
 from nearcast.experiment.plans import RADIAL, workload
 from nearcast.experiment.runs import WINDOW, Run, scenario
+from nearcast.experiment.values import Value, kilobits
 from nearcast.scenario.schema import Scenario
 
 QUICK_SECONDS: Final = 13.0
@@ -43,6 +44,11 @@ def run_of(name: str, mode: str, *, quick: bool, kind: str = "AR", changes: Mapp
         settling=QUICK_SETTLING if quick else SETTLING,
         numbers=_quick_numbers if quick else _numbers,
     )
+
+
+def cellular_download(run: str) -> Value:
+    """kbit/s of a mean client."""
+    return kilobits(run, "download", phase="all")
 
 
 def _numbers(_scenario: Scenario, folder: Path) -> Mapping[str, float]:

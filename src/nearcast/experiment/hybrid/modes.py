@@ -9,7 +9,7 @@ from nearcast.experiment.checks import Check, Outcome, Part, at_least, at_most, 
 from nearcast.experiment.drawings import boxes_of
 from nearcast.experiment.experiment import Drawing, Experiment
 from nearcast.experiment.figures.boxes import bars
-from nearcast.experiment.hybrid.crowd import DOCUMENTS_GATEWAYS, run_of
+from nearcast.experiment.hybrid.crowd import DOCUMENTS_GATEWAYS, cellular_download, run_of
 from nearcast.experiment.runs import Run
 from nearcast.experiment.values import Value, delay, difference, distance, kilobits, precision, quotient, recall
 
@@ -32,6 +32,9 @@ VARIANTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """Gateways of other numbers, and with what is ours: acknowledgement, as many as the density asks for, and as few as cover all."""
 
+HIGHER: Final = 0.001
+"""By so much a recall must be higher than one that it cannot be lower than."""
+
 STREETS: Final = {"model": "streets"}
 
 
@@ -50,10 +53,6 @@ def _runs(quick: bool) -> tuple[Run, ...]:
     return (*of_table, *variants, *scattered)
 
 
-def cellular_download(run: str) -> Value:
-    return kilobits(run, "download", phase="all")
-
-
 def _of_cloud(run: str, cloud: str) -> Value:
     return quotient(cellular_download(run), cellular_download(cloud))
 
@@ -61,7 +60,7 @@ def _of_cloud(run: str, cloud: str) -> Value:
 def _traffic(prefix: str) -> Any:
     def draw(outcomes: Sequence[Outcome]) -> Any:
         groups = {
-            kind: {name: kilobits(f"{name}-{kind}", prefix, phase="all")(outcomes[0]) or 0.0 for name in MODES}
+            kind: {name: kilobits(f"{name}-{kind}", prefix, phase="all")(outcomes[0]) for name in MODES}
             for kind in WORKLOADS
         }
         return bars(groups, label="kbit/s", title=f"{prefix.capitalize()} of a client")
@@ -70,7 +69,7 @@ def _traffic(prefix: str) -> Any:
 
 
 def _delays(outcomes: Sequence[Outcome]) -> Any:
-    groups = {kind: {name: delay(f"{name}-{kind}")(outcomes[0]) or 0.0 for name in MODES} for kind in WORKLOADS}
+    groups = {kind: {name: delay(f"{name}-{kind}")(outcomes[0]) for name in MODES} for kind in WORKLOADS}
     return bars(groups, label="ms", title="Mean delay")
 
 
@@ -88,22 +87,24 @@ E6: Final = Experiment(
             "text",
             (
                 Part("AR", near(0.85, 0.05), recall("AD-HOC-AR")),
-                Part("LBS", near(0.2, 0.1), recall("AD-HOC-LBS")),
+                Part("LBS", near(0.2, 0.05), recall("AD-HOC-LBS")),
             ),
             note="absolute values depend on the model of the radio",
         ),
-        Check("E6.2", "AD HOC has a precision of 0.7 with AR", "text", (Part("AR", near(0.7, 0.1), precision("AD-HOC-AR")),)),
+        Check("E6.2", "AD HOC has a precision of 0.7 with AR", "text", (Part("AR", near(0.7, 0.05), precision("AD-HOC-AR")),)),
         Check(
             "E6.3",
             "With CLOUD, events take 200 ms",
             "text",
             tuple(Part(kind, near(200.0, 10.0), delay(f"CLOUD-{kind}"), " ms") for kind in WORKLOADS),
+            note="given by the model of the cellular network: 75 to 125 ms each way",
         ),
         Check(
             "E6.4",
             "AUGMENT has a higher recall than CLOUD with AR",
             "text",
-            (Part("AUGMENT minus CLOUD", at_least(0.0), difference(recall("AUGMENT-AR"), recall("CLOUD-AR"))),),
+            (Part("AUGMENT minus CLOUD", at_least(HIGHER), difference(recall("AUGMENT-AR"), recall("CLOUD-AR"))),),
+            note="it cannot be lower: what the radio brings is added to what CLOUD brings",
         ),
         Check(
             "E6.5",

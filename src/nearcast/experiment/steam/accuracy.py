@@ -142,8 +142,7 @@ def _drawn(name: str, saturation: int, title: str) -> Any:
 
 def _drawn_saved(outcomes: Sequence[Outcome]) -> Any:
     series = {
-        it: [(radius, _mean(it, CROWDED, f"saved {radius}")(outcomes[0]) or 0.0) for radius in WIDE]
-        for it in PLACEMENTS
+        it: [(radius, _mean(it, CROWDED, f"saved {radius}")(outcomes[0])) for radius in WIDE] for it in PLACEMENTS
     }
     series["on a road, by geometry"] = [(radius, saved("A", radius)) for radius in WIDE]
     series["in an area, by geometry"] = [(radius, saved("D", radius)) for radius in WIDE]

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -152,15 +152,21 @@ class Street:
         return [await self._hear(child) for child in self._children] if answered else []
 
     async def _order(self, child: ChildProcess, order: Order) -> None:
-        child.stdin.write(msgspec.json.encode(order) + b"\n")
-        await child.stdin.drain()
+        try:
+            child.stdin.write(msgspec.json.encode(order) + b"\n")
+            await child.stdin.drain()
+        except (OSError, RuntimeError):  # it does not read any more; the second is uvloop's word for it
+            await self._miss(child)
 
     async def _hear(self, child: ChildProcess) -> Account:
         line = await _line(child.stdout)
         if not line:
-            await child.silence
-            raise SetupError(f"a process of the demo has ended{child.last_words}")
+            await self._miss(child)
         return msgspec.json.decode(line, type=Account)
+
+    async def _miss(self, child: ChildProcess) -> NoReturn:
+        await child.silence
+        raise SetupError(f"a process of the demo has ended{child.last_words}")
 
     async def _settled(self) -> None:
         """Nothing is on its way any more."""

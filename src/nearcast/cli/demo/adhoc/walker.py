@@ -210,7 +210,15 @@ async def _obey(runtime: LiveRuntime, host_now: Callable[[], Host | None]) -> No
     host = host_now()
     if host is None:  # it could not join; the runtime says why
         return
-    talker, adhoc = host.component(Talker), host.component(AdHoc)
+    try:
+        await _take_orders(reader, host.component(Talker), host.component(AdHoc))
+    except BrokenPipeError:
+        pass  # nobody reads the answers any more
+    finally:
+        runtime.stop()
+
+
+async def _take_orders(reader: asyncio.StreamReader, talker: Talker, adhoc: AdHoc) -> None:
     _write(talker.account(full=False))
     # The end of orders is an order as well: whoever gave them has gone.
     while line := await reader.readline():
@@ -227,7 +235,6 @@ async def _obey(runtime: LiveRuntime, host_now: Callable[[], Host | None]) -> No
             case _:
                 break
     _write(talker.account(full=True))
-    runtime.stop()
 
 
 def _write(account: Account) -> None:
