@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.scenario.two_points import TWO_POINTS
 
 from nearcast.experiment.coexistence import channels
 from nearcast.experiment.measuring import measure
@@ -21,7 +22,8 @@ from nearcast.scenario.reading import parse
 from nearcast.scenario.schema import Scenario
 from nearcast.scenario.simulation import simulate
 
-TOWN = """
+TOWN = (
+    """
 [run]
 duration = "40 s"
 metric_samples = "1 s"
@@ -31,23 +33,9 @@ number = 24
 kind = "plain"
 width = "360 m"
 height = "360 m"
-[[world.attraction_points]]
-name = "park"
-x = "-100 m"
-y = "0 m"
-radius = "70 m"
-[[world.attraction_points]]
-name = "square"
-x = "100 m"
-y = "0 m"
-radius = "70 m"
-[mobility]
-model = "waypoint"
-speed = "8 m/s"
-pause = "1 s"
-[[workload]]
-kind = "AR"
-radius = "60 m"
+"""
+    + TWO_POINTS
+    + """
 [transitions]
 acknowledged = false
 [coexistence]
@@ -55,6 +43,7 @@ inside = "augment"
 threshold = 3
 otherwise.kind = "PLAN-B"
 """
+)
 
 
 @pytest.fixture(scope="module")

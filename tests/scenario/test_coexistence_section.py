@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.scenario.two_points import TWO_POINTS
 
 from nearcast.errors import InvalidScenario
 from nearcast.planning.density import DensityRule
@@ -67,7 +68,8 @@ def test_all_of_it_can_be_said_and_read_again() -> None:
     assert game.networks == {"cellular", "radio"}
 
 
-TOWN = """
+TOWN = (
+    """
 [run]
 duration = "30 s"
 [clients]
@@ -76,25 +78,12 @@ number = 30
 kind = "plain"
 width = "400 m"
 height = "400 m"
-[[world.attraction_points]]
-name = "park"
-x = "-100 m"
-y = "0 m"
-radius = "70 m"
-[[world.attraction_points]]
-name = "square"
-x = "100 m"
-y = "0 m"
-radius = "70 m"
-[mobility]
-model = "waypoint"
-speed = "8 m/s"
-pause = "1 s"
-[[workload]]
-kind = "AR"
-radius = "60 m"
+"""
+    + TWO_POINTS
+    + """
 [coexistence]
 """
+)
 DENSE = "threshold = 3\notherwise.kind = 'PLAN-B'\n"
 
 

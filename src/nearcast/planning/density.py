@@ -16,6 +16,7 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address
 from nearcast.runtime.state import Information
+from nearcast.transition.coordinator import UNDERWAY
 from nearcast.transition.plan import Action, Exchange
 from nearcast.transition.rules import Condition, Direction, Rule, RuleEngine, RuleStatistics
 from nearcast.transition.specification import shown
@@ -23,9 +24,6 @@ from nearcast.transition.specification import shown
 Measure = Literal["clients", "density"]
 SQUARE: Final = 10_000.0
 """Square metres: the document's density is clients * 10,000 m2 / radius2 (6.4.3)."""
-
-UNDERWAY: Final = MICROSECONDS
-"""After a second every client that can be reached has its plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ class CrowdedPoints:
 
     def just_changed(self, client: Address) -> bool:
         """Whether one of its points has changed its mind so lately that plans may still be on their way."""
-        recent = self._host.now() - UNDERWAY
+        recent = self._host.now() - round(UNDERWAY * MICROSECONDS)
         return any(self._since.get(point, recent) > recent for point in self.points_of(client))
 
     def clients(self) -> int:

@@ -18,12 +18,10 @@ from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Cancellable
+from nearcast.transition.coordinator import UNDERWAY
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.plan import Exchange
 from nearcast.transition.specification import MechanismSpec
-
-UNDERWAY: Final = 1.0
-"""Seconds after which no relay of before is on its way any more, and every client that can be reached has the plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from nearcast.transition.agent import PORT
 from nearcast.transition.goal import NEVER, Goal
 from nearcast.transition.plan import Action, Exchange, ExecutionPlan, PlanDone, PlanId, PlanMessage, SetState
 
+UNDERWAY: Final = 1.0
+"""Seconds after which every host that can be reached has its plan, and nothing that was said before is on its way any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorStatistics:

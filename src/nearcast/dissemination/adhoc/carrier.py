@@ -119,7 +119,7 @@ class AdHoc(Carrier):
         self._alike: Mark | None = None
         """The mark, if what runs is heedless of copies: hosts with the same mark do the same with an event that they hear."""
 
-        self._jointly = self.TO_INBOX
+        self._jointly: bool
         self._host: Host
         self._now: Callable[[], Instant]
         self._link: Link
@@ -280,7 +280,7 @@ class AdHoc(Carrier):
                 rows += row
                 emit = inbox.notification_rows
                 outcome = row[4]
-                if outcome is DELIVERED or not (local and self._fence) or (outcome is DUPLICATE and inbox.wants(event)):
+                if outcome is DELIVERED or self._passes(outcome, event, local):
                     self._proxy.active.heard(carried, None)
                 else:
                     self._fenced += 1
@@ -309,9 +309,11 @@ class AdHoc(Carrier):
     def _hand_over(self, message: EventMessage, event: Event, hops: int) -> bool:
         """Give what was heard for the first time to whom it is for; whether this host may send it on (geofencing)."""
         outcome = self.inbox.receive(event, self._path or self._link.interface, hops)
-        if outcome == DELIVERED or not (self._fence and message.local):
-            return True
-        return outcome == DUPLICATE and self.inbox.wants(event)
+        return outcome == DELIVERED or self._passes(outcome, event, message.local)
+
+    def _passes(self, outcome: str, event: Event, local: bool) -> bool:
+        """Whether what was not delivered here leaves the geofence all the same: it has none, or came another way before."""
+        return not (self._fence and local) or (outcome == DUPLICATE and self.inbox.wants(event))
 
     def _understood(self, mark: Mark) -> bool:
         """A message of a host that runs something else, or by another plan: follow it if its plan is newer."""
