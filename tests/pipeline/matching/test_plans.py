@@ -8,14 +8,17 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import functions as F
 from tests.pipeline.frames import BEGINNING, frame
 
 from nearcast.errors import HistoryNeeded, InvalidRecord, InvalidSettings
 from nearcast.pipeline.matching import MatchSettings, Strategy, match, plan_match
-from nearcast.pipeline.matching.blocks import Cells, cut_into_blocks
+from nearcast.pipeline.matching.blocks import Blocks, Cells, cut_into_blocks
 from nearcast.pipeline.matching.changes import changes_of
 from nearcast.pipeline.streaming.match import stream_rows
 
@@ -140,12 +143,49 @@ def test_a_hot_cell_is_dealt_to_several_tasks_and_all_blocks_cost_about_the_same
     cells = Cells.over(49.0, 8.0, 50.0, 9.0, 400)
     costs = np.random.default_rng(1).uniform(0.5, 1.5, cells.rows * cells.columns)
     costs[[17, 40, 41]] = 100.0, 60.0, 80.0
-    blocks = cut_into_blocks(cells, costs, 16)
-    load = np.zeros(blocks.count)
-    for cost, first, parts in zip(costs, blocks.first, blocks.parts, strict=True):
-        load[first : first + parts] += cost / parts
+    blocks = cut_into_blocks(cells, costs, np.zeros_like(costs), 16)
+    load = loads(blocks, costs, np.zeros_like(costs))
     assert blocks.parts[17] > 1
-    assert load.max() < 2 * np.median(load)
+    assert load.max() < 1.2 * np.median(load)
+
+
+def test_what_every_part_has_to_know_counts_for_each_of_them() -> None:
+    cells = Cells.over(49.0, 8.0, 50.0, 9.0, 400)
+    events = np.ones(cells.rows * cells.columns)
+    clients = np.zeros_like(events)
+    events[17], clients[17] = 100.0, 30.0
+    blocks = cut_into_blocks(cells, events, clients, 10)
+    load = loads(blocks, events, clients)
+    assert blocks.parts[17] > 1
+    assert load.max() < 1.2 * np.median(load)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=1, max_size=64),
+    st.integers(1, 40),
+)
+def test_blocks_are_as_many_as_asked_for_and_none_is_much_dearer_than_it_must_be(
+    costs: list[tuple[float, float]], count: int
+) -> None:
+    cells = Cells.over(49.0, 8.0, 50.0, 9.0, 40)
+    events, clients = np.resize(np.array(costs), (cells.rows * cells.columns, 2)).T
+    blocks = cut_into_blocks(cells, events, clients, count)
+    assert 1 <= blocks.count <= count
+    ends = np.array(blocks.first) + blocks.parts
+    assert (np.array(blocks.first) >= 0).all()
+    assert (ends <= blocks.count).all()
+    # Nobody can do with less than an equal share, nor than the clients of the dearest cell.  Two blocks in a row hold more than the
+    # bound together, and a part at least half of it: twice as much is enough for each of these needs.
+    least = max((events.sum() + clients.sum()) / count, float(clients.max()))
+    assert loads(blocks, events, clients).max() <= 4 * least + 1e-6
+
+
+def loads(blocks: Blocks, events: npt.NDArray[np.float64], clients: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What each block and part costs."""
+    load = np.zeros(blocks.count)
+    for dealt, known, first, parts in zip(events, clients, blocks.first, blocks.parts, strict=True):
+        load[first : first + parts] += dealt / parts + known
+    return load
 
 
 def test_an_event_that_speaks_of_other_times_is_refused(spark: SparkSession) -> None:

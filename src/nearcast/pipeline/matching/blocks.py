@@ -154,23 +154,44 @@ def _looked_up(table: tuple[int, ...], index: Column) -> Column:
     return F.get(constant, index)
 
 
-def cut_into_blocks(cells: Cells, costs: Any, count: int) -> Blocks:
-    """About ``count`` blocks and parts of equal cost; ``costs`` has one number for each cell."""
-    share = max(float(costs.sum()) / max(1, count), 1e-9)
+def cut_into_blocks(cells: Cells, events: Any, clients: Any, count: int) -> Blocks:
+    """At most ``count`` blocks and parts, the dearest of them about as cheap as can be.
+
+    What a cell costs: its ``events`` can be dealt to several parts, its ``clients`` each of these parts has to know.
+    """
     order = np.argsort(_z_order(cells), kind="stable")
-    first = np.zeros(len(costs), np.int64)
-    parts = np.ones(len(costs), np.int64)
-    block, filled = 0, 0.0
-    for cell, cost in zip(order.tolist(), costs[order].tolist(), strict=True):
-        if filled and filled + cost > share * 1.2:
-            block, filled = block + 1, 0.0
-        first[cell] = block
-        if cost > share * 1.2:
-            parts[cell] = math.ceil(cost / share)
-            block, filled = block + int(parts[cell]), 0.0
+    # A little more than everything, however it is rounded: that fits into one block.
+    low, high = 0.0, 1.001 * float(events.sum() + clients.sum()) or 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _cut(cells, order, events, clients, middle).count > count:
+            low = middle
         else:
-            filled += cost
-    return Blocks(cells, tuple(first.tolist()), tuple(parts.tolist()), block + 1)
+            high = middle
+    return _cut(cells, order, events, clients, high)
+
+
+_HALVINGS: Final = 24
+
+
+def _cut(cells: Cells, order: Any, events: Any, clients: Any, most: float) -> Blocks:
+    """Blocks and parts none of which costs more than ``most``, as far as that is possible."""
+    # A part that has to know more clients than that has half of its work, at least, in events.
+    room = np.maximum(most - clients, most / 2)
+    parts = np.maximum(np.ceil(events / room), 1.0).astype(np.int64)
+    first = np.zeros(len(events), np.int64)
+    block, filled = 0, math.inf
+    blocks = 0
+    costs = events + clients
+    for cell in order.tolist():
+        if parts[cell] > 1:  # beside the others, whose run goes on after it
+            first[cell], blocks = blocks, blocks + int(parts[cell])
+            continue
+        if filled + costs[cell] > most:
+            block, blocks, filled = blocks, blocks + 1, 0.0
+        first[cell] = block
+        filled += costs[cell]
+    return Blocks(cells, tuple(first.tolist()), tuple(parts.tolist()), blocks)
 
 
 def _z_order(cells: Cells) -> Any:

@@ -18,9 +18,9 @@ from nearcast.pipeline.matching.slices import Slices
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# What a row costs, in microseconds or so: measured on the way from Spark to a worker and back
-EVENT_COST: Final = 4.0
-RECEIVER_COST: Final = 0.1
+# What a row costs, in microseconds or so: fitted to the times of tasks with few and with many receivers
+EVENT_COST: Final = 1.6
+RECEIVER_COST: Final = 0.6
 REPORT_COST: Final = 2.0
 
 
@@ -138,9 +138,9 @@ def plan_blocks(
     clients = stood / max(1, stood.sum()) * known.clients
     # Half of a cell and a bit: few circles are larger than that, else they would be wide.
     around = min(1.0, math.pi * reach.metres**2 / cells.square_metres)
-    costs = happened * (EVENT_COST + RECEIVER_COST * clients * around) + stood * REPORT_COST
+    costs = happened * (EVENT_COST + RECEIVER_COST * clients * around)
     count = settings.blocks or max(2 * settings.parallelism, math.ceil(known.state / settings.group_rows))
-    return cut_into_blocks(cells, costs, count), reach
+    return cut_into_blocks(cells, costs, stood * REPORT_COST, count), reach
 
 
 def _slices(known: Statistics, settings: MatchSettings) -> int:
