@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.overlay.routers import Routers
+from tests.overlay.routers import Listener, Routers
 
 from nearcast.errors import InvalidInput
 from nearcast.overlay.topology.given import given_topology
@@ -104,6 +104,13 @@ def meshed(count: int, **changes: Any) -> Routers:
     links = [(name, routers.names[(at + step) % count]) for at, name in enumerate(routers.names) for step in (1, 2, 3)]
     given = given_topology(routers.places, links)
     return Routers(spread(count), routers.settings, Wire(delay=Uniform(0.01, delay)), given=given)
+
+
+def test_only_one_routes_along_the_tree() -> None:
+    routers = Routers(spread(1))
+    routers.join()
+    with pytest.raises(InvalidInput, match="somebody listens already"):
+        Listener(routers.topology("r00"))
 
 
 def test_a_given_topology_is_there_at_once_without_a_message() -> None:
@@ -213,13 +220,14 @@ def with_puppet(count: int = 6) -> tuple[Routers, Puppet]:
 def test_a_late_and_old_link_state_changes_nothing_and_is_answered() -> None:
     routers, puppet = with_puppet()
     routers.world.hosts["r03"].leave()
-    routers.settle(10)
+    routers.rest(100)
+    before = routers.topology("r00").statistics().stale
     trees = {name: tree.identity for name, tree in routers.trees().items()}
     old = LinkState("r03", 0, 1, (48.0, 9.0), tuple((name, 1) for name in ("r00", "r01", "r02")))
     puppet.endpoint.send("r00", States((old,)))
     routers.run(3)
     assert {name: tree.identity for name, tree in routers.trees().items()} == trees
-    assert routers.topology("r00").statistics().stale == 1
+    assert routers.topology("r00").statistics().stale == before + 1
     answers = [message for sender, message in puppet.heard if sender == "r00" and isinstance(message, States)]
     assert [state.links for answer in answers for state in answer.states] == [()]
 

@@ -40,7 +40,7 @@ class TreeListener(Protocol):
     """Whoever routes along the tree."""
 
     def tree_changed(self, tree: Tree) -> None:
-        """Before it is told of neighbours that left, and after that of those that joined."""
+        """There is a new tree; neighbours that left and joined come right after."""
 
     def joined(self, neighbour: Address) -> None:
         """It knows nothing of what was said before."""
@@ -83,7 +83,7 @@ class Topology(Component):
         self.place: Final = place
         self.epoch = 0
         self._given: Final = given
-        self._listeners: Final[list[TreeListener]] = []
+        self._listener: TreeListener | None = None
         self._tree_links: dict[Address, int] = {}
         """Neighbours in the tree, and the links to them."""
 
@@ -100,8 +100,10 @@ class Topology(Component):
         self._seeking: Seeking
 
     def listen(self, listener: TreeListener) -> None:
-        """To be told from the first tree on, it must listen before this instant is over."""
-        self._listeners.append(listener)
+        """To be told from the first tree on, it must listen before the instant is over at which the host starts."""
+        if self._listener is not None:
+            raise InvalidInput("somebody listens already; one component routes, and tells the others")
+        self._listener = listener
 
     @property
     def tree(self) -> Tree:
@@ -207,17 +209,16 @@ class Topology(Component):
             self._endpoint.send(neighbour, Heartbeat(self._mesh.life, digest, news) if news else plain)
 
     def _news(self, neighbour: Address) -> bytes:
-        if neighbour not in self._tree_links:
+        if self._listener is None or neighbour not in self._tree_links:
             return b""
-        return b"".join(listener.news(neighbour) for listener in self._listeners)
+        return self._listener.news(neighbour)
 
     def _hear_beat(self, sender: Address, heartbeat: Heartbeat) -> None:
         if not self._mesh.alive(sender, heartbeat):
             return
         self._flooding.compare(sender, int.from_bytes(heartbeat.digest, "little"), self._tree)
-        if heartbeat.news and sender in self._tree_links:
-            for listener in self._listeners:
-                listener.heard(sender, heartbeat.news)
+        if heartbeat.news and self._listener is not None and sender in self._tree_links:
+            self._listener.heard(sender, heartbeat.news)
 
     def _link_made(self, neighbour: Address) -> None:
         self._flooding.forget_neighbour(neighbour)
@@ -243,14 +244,16 @@ class Topology(Component):
     def _tell(self, tree: Tree, before: dict[Address, int]) -> None:
         self.epoch += 1
         self._tree_links = after = self._current_links()
-        for listener in self._listeners:
-            listener.tree_changed(tree)
-            for neighbour in sorted(before):
-                if after.get(neighbour) != before[neighbour]:
-                    listener.left(neighbour)
-            for neighbour in sorted(after):
-                if before.get(neighbour) != after[neighbour]:
-                    listener.joined(neighbour)
+        listener = self._listener
+        if listener is None:
+            return
+        listener.tree_changed(tree)
+        for neighbour in before:
+            if after.get(neighbour) != before[neighbour]:
+                listener.left(neighbour)
+        for neighbour in after:
+            if before.get(neighbour) != after[neighbour]:
+                listener.joined(neighbour)
 
     def _current_links(self) -> dict[Address, int]:
         linked = self._mesh.linked
