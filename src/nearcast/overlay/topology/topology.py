@@ -248,11 +248,11 @@ class Topology(Component):
         if listener is None:
             return
         listener.tree_changed(tree)
-        for neighbour in before:
-            if after.get(neighbour) != before[neighbour]:
+        for neighbour, link in before.items():
+            if after.get(neighbour) != link:
                 listener.left(neighbour)
-        for neighbour in after:
-            if before.get(neighbour) != after[neighbour]:
+        for neighbour, link in after.items():
+            if before.get(neighbour) != link:
                 listener.joined(neighbour)
 
     def _current_links(self) -> dict[Address, int]:
