@@ -1,0 +1,6 @@
+"""Contextcast: messages for whoever has a context, over an overlay of routers.
+
+====================  ====================================================================================
+``topology``           who is linked with whom, and the tree that all agree on
+====================  ====================================================================================
+"""
