@@ -12,7 +12,7 @@ NAMES = {
     *("Area", "Box", "Circle", "Outline", "Point", "Polygon", "Rectangle"),
     *("area_from_geojson", "area_to_geojson", "distance"),
     *("TemporalPredicate", "TimeFrame", "duration", "instant"),
-    *("AttributeType", "OneOf", "Path", "Range", "register_type"),
+    *("AttributeType", "OneOf", "Path", "Range", "Subtree", "register_type"),
     *("ContentFilter", "Event", "History", "Proximity", "Subscription", "parse_filter"),
     *("Delivery", "Explanation", "delivered", "delivery", "explain", "receivers"),
     *("EventBatch", "Matcher", "MatcherStatistics", "Matches", "Receivers", "Texts"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nearcast.model.subscription import Subscription
     from nearcast.model.temporal import TemporalPredicate
     from nearcast.model.time import TimeFrame, duration, instant
-    from nearcast.model.values import AttributeType, OneOf, Path, Range, register_type
+    from nearcast.model.values import AttributeType, OneOf, Path, Range, Subtree, register_type
 
 __version__: str
 
@@ -69,6 +69,7 @@ __all__ = [
     "Receivers",
     "Rectangle",
     "Subscription",
+    "Subtree",
     "SyncClient",
     "TemporalPredicate",
     "Texts",
@@ -110,7 +111,7 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "nearcast.model.subscription": ("Subscription",),
     "nearcast.model.temporal": ("TemporalPredicate",),
     "nearcast.model.time": ("TimeFrame", "duration", "instant"),
-    "nearcast.model.values": ("AttributeType", "OneOf", "Path", "Range", "register_type"),
+    "nearcast.model.values": ("AttributeType", "OneOf", "Path", "Range", "Subtree", "register_type"),
 }
 _RENAMED: Final = {"parse_filter": ("nearcast.model.cql2", "parse")}
 """What is clear inside its module but not outside."""

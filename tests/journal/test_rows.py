@@ -17,7 +17,7 @@ from nearcast.journal.entries import NAMES, ContextEntry, EventEntry, Record
 from nearcast.journal.rows import ROWS
 from nearcast.matching import Matcher
 from nearcast.model.value_text import attributes_in, value_in, value_of_tree, value_text
-from nearcast.model.values import OneOf, Path, Range
+from nearcast.model.values import OneOf, Path, Range, Subtree
 from nearcast.records import table
 
 values = st.one_of(
@@ -26,7 +26,9 @@ values = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=8).filter(lambda text: "\0" not in text),
     st.sampled_from(["12", "true", '"', '{"path": 1', '{"foo": 1}', "{}", "-", "1 ", "t", '{"a": 1, "b": 2}']),
-    st.sampled_from([Path.parse("/vehicle/car"), OneOf([1, 2]), Range(1, 5), frozenset({"a", "b"})]),
+    st.sampled_from(
+        [Path.parse("/vehicle/car"), OneOf([1, 2]), Range(1, 5), Subtree(Path.parse("/vehicle")), frozenset({"a", "b"})]
+    ),
 )
 
 

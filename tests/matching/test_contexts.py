@@ -16,7 +16,7 @@ from nearcast.model.delivery import addressed
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.history import History
-from nearcast.model.values import OneOf, Path, Range
+from nearcast.model.values import OneOf, Path, Range, Subtree
 
 VALUES: dict[str, list[Any]] = {
     "way": [
@@ -25,6 +25,7 @@ VALUES: dict[str, list[Any]] = {
         Path.parse("/foot"),
         "/v/car",
         OneOf({Path.parse("/v"), Path.parse("/w")}),
+        Subtree(Path.parse("/v")),
     ],
     "speed": [1, 2, 2.5, 3, True, "fast", Range(1, 3), OneOf({1, 3}), 2**53 + 1, -(2**53) - 1],
     "role": ["a", "b", "", True, OneOf({"a", "c"})],

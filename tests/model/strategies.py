@@ -33,7 +33,7 @@ from nearcast.model.predicate import (
     Under,
 )
 from nearcast.model.temporal import CQL2_RELATIONS
-from nearcast.model.values import COMPARISONS, OneOf, Path, Range
+from nearcast.model.values import COMPARISONS, OneOf, Path, Range, Subtree
 
 # Few values and few names, so that equal ones and borders are common.
 NAMES = ("a", "b", "c", "my attr")
@@ -85,7 +85,8 @@ one_of = st.one_of(
         for kind in (st.integers(-3, 3), texts, st.booleans(), points, paths, instants)
     ),
 )
-values: st.SearchStrategy[Any] = st.one_of(plain_values, plain_values, ranges, one_of, areas)
+subtrees = paths.map(Subtree)
+values: st.SearchStrategy[Any] = st.one_of(plain_values, plain_values, ranges, one_of, subtrees, areas)
 
 
 def properties(value: st.SearchStrategy[Any] = values) -> st.SearchStrategy[dict[str, Any]]:

@@ -20,7 +20,7 @@ from nearcast.model.history import History
 from nearcast.model.subscription import Subscription
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import TimeFrame
-from nearcast.model.values import OneOf, Path, Range
+from nearcast.model.values import OneOf, Path, Range, Subtree
 
 HOME = Point(49.8728, 8.6512)
 NEARBY = Point(49.8730, 8.6512)  # 22 m north
@@ -148,10 +148,11 @@ def test_constraints_hold_within_one_context_never_across_their_union() -> None:
     [
         ({"speed": Range(30, 60)}, ["speed > 50", "NOT speed > 50", "speed = 45"], ["speed > 60", "speed = 61"]),
         ({"way": OneOf({CAR, FOOT})}, ["under(way, '/vehicle')", "under(way, '/foot')"], ["under(way, '/vehicle/bus')"]),
+        ({"way": Subtree(CAR)}, ["under(way, '/vehicle')", "NOT under(way, '/vehicle/motorized/car/red')"], ["under(way, '/foot')"]),
         ({"role": OneOf({"x", "y"})}, ["role = 'x'", "role = 'y'", "role <> 'x'"], ["role = 'z'"]),
         ({"position": Circle(500, HOME)}, ["S_DWITHIN(position, POINT(8.6512 49.8730), 5)"], ["S_DWITHIN(position, POINT(9 50), 5)"]),
     ],
-    ids=["interval", "set of paths", "set of texts", "area"],
+    ids=["interval", "set of paths", "subtree", "set of texts", "area"],
 )  # fmt: skip
 def test_a_coarse_value_matches_when_it_possibly_matches(
     coarse: dict[str, Any], possible: list[str], impossible: list[str]

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model.strategies import areas, atoms, instants, names, numbers, plain_values, points, predicates, properties
+from tests.model.strategies import (
+    areas,
+    atoms,
+    instants,
+    names,
+    numbers,
+    paths,
+    plain_values,
+    points,
+    predicates,
+    properties,
+)
 
 from nearcast.model.area import Area, Box, Circle, Outline, Polygon, Rectangle
 from nearcast.model.cql2 import parse
@@ -40,7 +51,7 @@ from nearcast.model.predicate_text import literal_text, to_text
 from nearcast.model.spatial import possible, relation
 from nearcast.model.temporal import CQL2_RELATIONS
 from nearcast.model.trace import trace
-from nearcast.model.values import COMPARISONS, OneOf, Path, Range
+from nearcast.model.values import COMPARISONS, OneOf, Path, Range, Subtree
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 DARMSTADT = Point(lat=49.8728, lon=8.6512)
@@ -348,6 +359,33 @@ class TestCoarseValues:
         assert result("speed > limit", speed=speed, limit=Range(NOON, NOON)) is None
         assert result("at > TIMESTAMP('2026-11-15T12:30:00Z')", at=Range(NOON, NOON + timedelta(hours=1))) is True
 
+    def test_a_subtree_matches_when_some_place_in_it_does(self) -> None:
+        """The safe rules for an ancestor that stands for what is below it (Contextcast 4.4.2 leaves them open)."""
+        way = Subtree(Path.parse("/v/car"))
+        assert result("way = '/v/car'", way=way) is True
+        assert result("way = '/v/car/red'", way=way) is True
+        assert result("way = '/v'", way=way) is False
+        assert result("way <> '/v/car'", way=way) is True
+        assert result("under(way, '/v')", way=way) is True
+        assert result("under(way, '/v/car/red')", way=way) is True
+        assert result("under(way, '/v/bus')", way=way) is False
+        assert result("NOT under(way, '/v')", way=way) is False
+        assert result("NOT under(way, '/v/car/red')", way=way) is True
+        assert result("way IN ('/v', '/w')", way=way) is False
+        assert result("way NOT IN ('/v/car', '/w')", way=way) is True
+        assert result("way IN (1)", way=way) is None
+        assert result("way = other", way=way, other=Subtree(Path.parse("/v"))) is True
+        assert result("way = other", way=way, other=Subtree(Path.parse("/w"))) is False
+        assert result("way = casei(other)", way=way, other="/V/CAR") is True
+        assert result("way = way", way=way) is True
+        assert result("way <> way", way=way) is False
+        assert result("way < '/v'", way=way) is None
+        assert result("way = 3", way=way) is None
+        assert result("way LIKE '/v%'", way=way) is None
+        assert result("way IS NULL", way=way) is False
+        assert result("CASEI(way) IS NULL", way=way) is True
+        assert result("way + 1 IS NULL", way=way) is True
+
     def test_an_area_matches_when_some_point_in_it_does(self) -> None:
         """Contextcast, Def. 4.1: a coarse place possibly lies in the target where they intersect."""
         place = Box(0, 0, 2, 2)
@@ -472,6 +510,8 @@ def _inside(value: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(sorted(value.values, key=repr))
     if isinstance(value, Range):
         return st.sampled_from([value.low, value.high])
+    if isinstance(value, Subtree):
+        return paths.map(lambda path: Path(value.root.segments + path.segments))
     if isinstance(value, Area):
         return st.just(value.fixed_center())
     return st.just(value)

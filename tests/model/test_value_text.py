@@ -16,7 +16,16 @@ from nearcast.errors import InvalidValue
 from nearcast.model.area import Circle
 from nearcast.model.geometry import Point
 from nearcast.model.value_text import attributes_in, tree_in, tree_of_value, value_in, value_of_tree, value_text
-from nearcast.model.values import INTEGER_BITS, AttributeType, OneOf, Path, Range, register_type, unregister_type
+from nearcast.model.values import (
+    INTEGER_BITS,
+    AttributeType,
+    OneOf,
+    Path,
+    Range,
+    Subtree,
+    register_type,
+    unregister_type,
+)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 numbers = st.integers(-5, 5) | st.floats(-5, 5)
@@ -85,6 +94,8 @@ def test_a_value_comes_back_with_its_type(value: Any) -> None:
         ('{"tags": ["a", "b"]}', frozenset({"a", "b"})),
         ('{"one_of": [1, 2]}', OneOf([1, 2])),
         ('{"range": [1, 2.5]}', Range(1, 2.5)),
+        ('{"below": "/vehicle"}', Subtree(Path(("vehicle",)))),
+        ('{"below": 5}', '{"below": 5}'),
         ('{"area": {"circle": 5, "at": [1, 2]}}', Circle(5, Point(2, 1))),
         ('{"area": 500}', '{"area": 500}'),
     ],

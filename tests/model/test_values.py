@@ -19,6 +19,7 @@ from nearcast.model.values import (
     OneOf,
     Path,
     Range,
+    Subtree,
     attribute_type,
     checked_value,
     register_type,
@@ -41,6 +42,7 @@ NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
         (Path.parse("/a"), "path"),
         (frozenset({"x"}), "tags"),
         (OneOf([1, 2]), "integer"),
+        (Subtree(Path(())), "path"),
         (Range(1.5, 2), "float"),
         (Range(NOON, NOON), "instant"),
         (Box(0, 0, 1, 1), "point"),
@@ -147,6 +149,8 @@ class TestCoarseValues:
             OneOf([1, True])
         with pytest.raises(InvalidValue, match="plain values"):
             OneOf([Range(1, 2)])
+        with pytest.raises(InvalidValue, match=r"Path\.parse"):
+            Subtree("/v")  # type: ignore[arg-type]
 
     def test_one_of_truth_values_is_not_one_of_numbers(self) -> None:
         assert OneOf([True]) != OneOf([1])

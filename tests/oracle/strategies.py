@@ -21,7 +21,7 @@ from nearcast.model.geometry import HALF_CIRCUMFERENCE, Point, distance
 from nearcast.model.predicate import And, Comparison, DistanceDecreases, Literal, Not, Or, Predicate, Property, Spatial
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import EVER, MICROSECONDS, TimeFrame
-from nearcast.model.values import OneOf, Path, Range
+from nearcast.model.values import OneOf, Path, Range, Subtree
 
 BEGINNING: Final = 1_767_225_600 * MICROSECONDS  # 2026-01-01
 CLIENTS: Final = ("ada", "bob", "cyd", "dot", "eve")
@@ -225,7 +225,7 @@ def attributes(world: World) -> st.SearchStrategy[dict[str, Any]]:
 context_values: Final[Mapping[str, tuple[Any, ...]]] = {
     "transport": (
         Path.parse("/v/car"), Path.parse("/v"), Path.parse("/foot"), "/v/car",
-        OneOf({Path.parse("/foot"), Path.parse("/v/bus")}),
+        OneOf({Path.parse("/foot"), Path.parse("/v/bus")}), Subtree(Path.parse("/v")),
     ),
     "speed": (30, 50, 50.5, Range(30, 60), OneOf({30, 80}), "fast", 2**53 + 1),
     "role": ("driver", "Guest", "", OneOf({"driver", "guest"}), True),

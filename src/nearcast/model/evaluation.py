@@ -9,7 +9,8 @@
 literal asks whether *some* value inside the coarse one makes it true.  So for ``speed`` somewhere in 30 to 60
 both ``speed > 50`` and ``NOT speed > 50`` hold.  Each literal is asked for itself: two literals may be met
 by two different values (BETWEEN on a ``OneOf``), so a coarse value matches rather too often than too seldom.
-Every number inside a ``Range`` counts, also between integers.  Arithmetic on a range is unknown, and so is an atom
+Every number inside a ``Range`` counts, also between integers; below the root of a ``Subtree`` lie more places than
+any filter names.  Arithmetic on a range is unknown, and so is an atom
 over several ``OneOf`` with more than ``MOST_CHOICES`` combinations.
 """
 
@@ -27,6 +28,7 @@ from nearcast.model.area import Area
 from nearcast.model.geometry import Point
 from nearcast.model.predicate import (
     And,
+    Arithmetic,
     Atom,
     Comparison,
     Constant,
@@ -47,10 +49,10 @@ from nearcast.model.predicate import (
     Under,
     atom_properties,
 )
-from nearcast.model.scalar import applied, compare, like, scalar
+from nearcast.model.scalar import applied, as_path, compare, like, scalar
 from nearcast.model.temporal import CQL2_RELATIONS
 from nearcast.model.time import instant
-from nearcast.model.values import OneOf, Path, Range, is_coarse, is_number
+from nearcast.model.values import OneOf, Path, Range, Subtree, is_coarse, is_number
 
 Approaching = Callable[[str | None], bool | None]
 """Answers ``distance_decreases``: whether the producer, or the point in the named property, comes nearer."""
@@ -141,7 +143,7 @@ def _one_of(
 
 
 def _coarse(atom: Atom, properties: Mapping[str, object], *, negated: bool) -> bool | None:
-    """The answer of an atom that meets a range or an area."""
+    """The answer of an atom that meets a range, a subtree or an area."""
     match atom:
         case IsNull():
             return _null_coarse(atom, properties) is not negated
@@ -155,12 +157,17 @@ def _coarse(atom: Atom, properties: Mapping[str, object], *, negated: bool) -> b
             if not negated:
                 return any_of(tests)
             value = properties[name]
-            several = isinstance(value, Range) and value.low < value.high  # type: ignore[operator]
-            # Between two bounds lie more values than any list names.
+            several = isinstance(value, Subtree) or (isinstance(value, Range) and value.low < value.high)  # type: ignore[operator]
+            # Between two bounds, and below a place, lie more values than any list names.
             return None if None in tests else True if several else all_of(tests)
         case Spatial():
             area = properties[atom.property]
             return spatial.possible(atom.op, area, atom.geometry, negated=negated) if isinstance(area, Area) else None
+        case Under():
+            below = properties[atom.property]
+            if not isinstance(below, Subtree):
+                return None
+            return not below.root.is_under(atom.path) if negated else below.meets(atom.path)
         case Temporal():
             return _range_relation(atom, properties[atom.property], negated=negated)
         case _:
@@ -168,15 +175,19 @@ def _coarse(atom: Atom, properties: Mapping[str, object], *, negated: bool) -> b
 
 
 def _null_coarse(atom: IsNull, properties: Mapping[str, object]) -> bool:
-    """Something is there, and what it is does not matter; but a range or an area is no text to fold."""
-    missing = any(properties.get(name) is None for name in atom_properties(atom))
-    return missing or isinstance(atom.operand, Function)
+    """Something is there, and what it is does not matter; but none of it is a text to fold, and only numbers calculate."""
+    values = [properties.get(name) for name in atom_properties(atom)]
+    if isinstance(atom.operand, Arithmetic):
+        return any(_bounds(value) is None or isinstance(_bounds(value)[0], datetime) for value in values)  # type: ignore[index]
+    return None in values or isinstance(atom.operand, Function)
 
 
 def _compare_coarse(atom: Comparison, properties: Mapping[str, object], *, negated: bool) -> bool | None:
+    op = _OPPOSITE[atom.op] if negated else atom.op
+    if any(isinstance(properties.get(name), Subtree) for name in atom_properties(atom)):
+        return _compare_subtree(op, atom, properties)
     if not isinstance(atom.left, Property) or not isinstance(atom.right, (Property, Literal)):
         return None
-    op = _OPPOSITE[atom.op] if negated else atom.op
     left = properties.get(atom.left.name)
     if atom.left == atom.right:  # whatever the value is, it is on both sides
         return op in ("=", "<=", ">=") if isinstance(left, Range) or op in ("=", "<>") else None
@@ -200,6 +211,22 @@ def _compare_coarse(atom: Comparison, properties: Mapping[str, object], *, negat
         ">=": b >= c,
     }
     return meets[op]
+
+
+def _compare_subtree(op: str, atom: Comparison, properties: Mapping[str, object]) -> bool | None:
+    if op not in ("=", "<>"):
+        return None  # paths have no order
+    if atom.left == atom.right and isinstance(atom.left, Property):
+        return op == "="
+    left, right = scalar(atom.left, properties), scalar(atom.right, properties)
+    if not isinstance(left, Subtree):
+        left, right = right, left
+    if not isinstance(left, Subtree):
+        return None  # folded or calculated with: a path is neither text nor number
+    if isinstance(right, Subtree):
+        return op == "<>" or left.meets(right.root)
+    place = as_path(right, left.root)
+    return (op == "<>" or place.is_under(left.root)) if isinstance(place, Path) else None
 
 
 def _bounds(value: object) -> tuple[Any, Any] | None:

@@ -34,7 +34,7 @@ from nearcast.model.predicate import (
     Temporal,
     Under,
 )
-from nearcast.model.values import OneOf, Path, Range
+from nearcast.model.values import OneOf, Path, Range, Subtree
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEYWORDS: Final = frozenset({"and", "or", "not", "in", "between", "like", "is", "null", "true", "false", "div"})
@@ -112,6 +112,8 @@ def literal_text(value: object) -> str:
             return "one of " + literal_text(value.values)
         case Range():
             return f"between {literal_text(value.low)} and {literal_text(value.high)}"
+        case Subtree():
+            return f"somewhere below {literal_text(value.root)}"
         case Area():
             return _area_text(value)
         case _:

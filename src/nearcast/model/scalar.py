@@ -52,14 +52,15 @@ def compare(op: str, left: object, right: object) -> bool | None:
         return _ORDER[op](left, right)
     if isinstance(left, datetime) and isinstance(right, datetime):
         return _ORDER[op](left, right)
-    left, right = _as_path(left, right), _as_path(right, left)
+    left, right = as_path(left, right), as_path(right, left)
     for kind in (bool, Path, Point, frozenset):
         if isinstance(left, kind) and isinstance(right, kind):
             return _ORDER[op](left, right) if op in ("=", "<>") else None
     return _compare_custom(op, left, right)
 
 
-def _as_path(value: object, other: object) -> object:
+def as_path(value: object, other: object) -> object:
+    """A text that is compared with a path is one, or nothing."""
     if isinstance(value, str) and isinstance(other, Path):
         try:
             return Path.parse(value)

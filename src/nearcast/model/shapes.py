@@ -19,26 +19,26 @@ _TURNS: Final = (0.0, 360.0, -360.0)
 
 def is_only(area: Area, point: Point) -> bool:
     """Whether the point is all that there is of the area."""
-    west, south, east, north = _lon_lat(area).bounds
+    west, south, east, north = lon_lat(area).bounds
     return area.covers(point) and (west, south) == (east, north)
 
 
 def on_border(point: Point, area: Area) -> bool:
     if isinstance(area, Circle):
         return distance(area.fixed_center(), point) == area.radius
-    border = _lon_lat(area).boundary
+    border = lon_lat(area).boundary
     return any(shapely.intersects(border, shapely.points(point.lon + turn, point.lat)) for turn in _TURNS)
 
 
 def meets_border(area: Area, other: Area) -> bool:
     """Whether some point of the area lies on the border of the other."""
-    return bool(shapely.intersects(_lon_lat(area), _lon_lat(other).boundary))
+    return bool(shapely.intersects(lon_lat(area), lon_lat(other).boundary))
 
 
 def intersects(a: Area, b: Area) -> bool:
     if isinstance(a, Circle) and isinstance(b, Circle):
         return distance(a.fixed_center(), b.fixed_center()) <= a.radius + b.radius
-    shape, other = _lon_lat(a), _lon_lat(b)
+    shape, other = lon_lat(a), lon_lat(b)
     # The meridian of 180 degrees is written with both signs: look for the neighbour on the other side too.
     return any(shapely.intersects(shape, translate(other, turn) if turn else other) for turn in _TURNS)
 
@@ -48,12 +48,12 @@ def covers(outer: Area, inner: Area) -> bool:
         center = outer.fixed_center()
         if isinstance(inner, Circle):
             return distance(center, inner.fixed_center()) + inner.radius <= outer.radius
-        corners = shapely.get_coordinates(_lon_lat(inner))
+        corners = shapely.get_coordinates(lon_lat(inner))
         return all(outer.covers(Point(lat, lon)) for lon, lat in corners.tolist())
-    return bool(shapely.covers(_lon_lat(outer), _lon_lat(inner)))
+    return bool(shapely.covers(lon_lat(outer), lon_lat(inner)))
 
 
-def _lon_lat(area: Area) -> BaseGeometry:
+def lon_lat(area: Area) -> BaseGeometry:
     """The area in the plane of longitude and latitude.
 
     Exact except for a circle, which becomes a polygon drawn around it (at most 0.13 % wider): a coarse position

@@ -10,6 +10,7 @@ it says, and anything else is the text as it stands: whatever other programs put
 ``{"tags": ["a", "b"]}``         a set of tags
 ``{"one_of": [...]}``            one of several values
 ``{"range": [low, high]}``       somewhere between two
+``{"below": "/vehicle"}``        somewhere at or below a place in a hierarchy
 ``{"area": ...}``                an absolute area
 ==============================  =================================================
 
@@ -30,7 +31,7 @@ from nearcast.model.area_text import area_of_tree, area_tree
 from nearcast.model.geometry import Point
 from nearcast.model.time import instant, to_datetime, to_text
 from nearcast.model.topic import LONGEST
-from nearcast.model.values import OneOf, Path, Range, Value, checked_value
+from nearcast.model.values import OneOf, Path, Range, Subtree, Value, checked_value
 
 _MAY_BE_JSON: Final = frozenset('-0123456789tf"{')
 _decode: Final = msgspec.json.decode
@@ -133,6 +134,8 @@ def _tree(name: str, value: Value) -> Any:
             return {"one_of": [_tree(name, one) for one in value.values]}
         case Range():
             return {"range": [_tree(name, value.low), _tree(name, value.high)]}
+        case Subtree():
+            return {"below": str(value.root)}
         case Area():
             return {"area": area_tree(value)}
         case _:
@@ -180,5 +183,6 @@ _KINDS: Final[Mapping[str, Callable[[Any], Value]]] = {
     "tags": lambda tree: checked_value("value", frozenset(_texts(tree))),
     "one_of": lambda tree: OneOf(_several(tree)),
     "range": _range,
+    "below": lambda tree: Subtree(Path.parse(_text(tree))),
     "area": lambda tree: checked_value("value", area_of_tree(tree)),
 }

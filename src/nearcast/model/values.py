@@ -12,8 +12,8 @@
 =============  ==============================  =================================================
 
 A value of a context may be deliberately coarse (Contextcast 3.1.1, Def. 4.1): ``OneOf`` several values,
-a ``Range`` of numbers or instants, or an absolute ``Area`` instead of a point.  Then it matches when it
-*possibly* matches (see ``evaluation``).
+a ``Range`` of numbers or instants, a ``Subtree`` of a hierarchy, or an absolute ``Area`` instead of a point.  Then it
+matches when it *possibly* matches (see ``evaluation``).
 
 A new type is a plug-in: ``register_type(AttributeType(name, python_type, check, operators))``.  ``check``
 is its domain; its operators are reachable from filters as ``operator(attribute, constant)`` and, where it
@@ -91,7 +91,7 @@ class OneOf:
         if not 0 < len(given) <= LARGEST_CHOICE:
             raise InvalidValue(f"OneOf needs at least one value and takes at most {LARGEST_CHOICE}, not {len(given)}")
         if any(is_coarse(value) for value in given):
-            raise InvalidValue("OneOf holds plain values, not sets, ranges or areas")
+            raise InvalidValue("OneOf holds plain values, not sets, ranges, subtrees or areas")
         types = {type_of(value).name for value in given}
         if len(types) > 1:
             raise InvalidValue(f"OneOf holds values of one type, not of {', '.join(sorted(types))}")
@@ -120,6 +120,21 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Subtree:
+    """Some place at or below ``root``; like a ``Range``, it has room for more than any list of places could name."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.root, Path):
+            raise InvalidValue(f"a Subtree hangs on a Path, not on {self.root!r}; use Subtree(Path.parse('/vehicle'))")
+
+    def meets(self, other: Path) -> bool:
+        """Whether some place lies below both."""
+        return self.root.is_under(other) or other.is_under(self.root)
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeType:
     """A domain and its operators."""
 
@@ -139,7 +154,7 @@ def is_number(value: object) -> bool:
 
 def is_coarse(value: object) -> bool:
     # The exact type first: asking for an abstract class takes ten times as long.
-    return type(value) not in _NEVER_COARSE and isinstance(value, (OneOf, Range, Area))
+    return type(value) not in _NEVER_COARSE and isinstance(value, (OneOf, Range, Subtree, Area))
 
 
 def _integer(value: int) -> int:
@@ -191,7 +206,7 @@ def register_type(kind: AttributeType) -> None:
     """Make a type known to events, contexts and filters."""
     if kind.name in _types:
         raise InvalidValue(f"the attribute type {kind.name!r} is known already; choose another name")
-    if kind.python_type in _by_python_type or issubclass(kind.python_type, (OneOf, Range, Area)):
+    if kind.python_type in _by_python_type or issubclass(kind.python_type, (OneOf, Range, Subtree, Area)):
         raise InvalidValue(
             f"values of the Python type {kind.python_type.__name__} have an attribute type already; wrap them in a class of their own"
         )
@@ -229,6 +244,8 @@ def type_of(value: object) -> AttributeType:
         return attribute_type(value.type_name)
     if isinstance(value, Range):
         return type_of(value.low)
+    if isinstance(value, Subtree):
+        return attribute_type("path")
     if isinstance(value, Area):
         return attribute_type("point")
     for python_type in type(value).__mro__:  # bool comes before int
