@@ -9,6 +9,7 @@ from tests.documents import ROOT, blocks, check_examples
 from nearcast.cli import main
 from nearcast.model import values
 from nearcast.model.cql2 import parse_addressing
+from nearcast.overlay.values import registry
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"\b(make|nearcast) ([a-z][a-z -]*)")
@@ -24,6 +25,7 @@ def test_python_blocks_run_and_print_the_text_block_that_follows(
 ) -> None:
     for table in ("_types", "_by_python_type"):  # what an example registers goes with it
         monkeypatch.setattr(values, table, dict(getattr(values, table)))
+    monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
     check_examples(document, "python", "text")
 
 

@@ -2,5 +2,7 @@
 
 ====================  ====================================================================================
 ``topology``           who is linked with whom, and the tree that all agree on
+``values``             coarse contexts: merging, similarity, possible match
+``aggregation``        few coarse contexts instead of the many that came over one link
 ====================  ====================================================================================
 """

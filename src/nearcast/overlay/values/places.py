@@ -1,0 +1,149 @@
+"""Points and areas: the rectangle in degrees that bounds them, and whether somebody in it could be where a message goes.
+
+Degrees here do not go around: what crosses the antimeridian is bounded by all longitudes.  So bounding is a join, which it
+would not be if each merge chose the shorter way around the earth.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from nearcast.model.area import Area, Box, Circle, Polygon
+from nearcast.model.geometry import (
+    EARTH_RADIUS,
+    HALF_CIRCUMFERENCE,
+    Point,
+    circle_bounds,
+    distance,
+    distance_degrees,
+)
+from nearcast.model.values import OneOf, Value
+from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, same
+
+Bounds = tuple[float, float, float, float]
+"""Degrees west, south, east, north."""
+
+# Distances on both sides of a border are computed in different ways: who is nearer than this could be on it.
+_SLACK: Final = 1.0 + 1e-9
+_SLACK_METRES: Final = 1e-3
+_LARGEST_DRAWN: Final = 100_000.0
+_HIGHEST_DRAWN: Final = 75.0
+
+
+def merged(a: Value, b: Value, _limits: Limits) -> Value:
+    if same(a, b):
+        return a
+    (west, south, east, north), (w, s, e, n) = bounds(a), bounds(b)
+    return Box(min(west, w), min(south, s), max(east, e), max(north, n))
+
+
+def bounds(value: Value) -> Bounds:
+    """Of all points that it stands for, as the model draws it too."""
+    if isinstance(value, Point):
+        return value.lon, value.lat, value.lon, value.lat
+    if isinstance(value, OneOf):
+        lons, lats = [point.lon for point in value.values], [point.lat for point in value.values]
+        return min(lons), min(lats), max(lons), max(lats)
+    assert isinstance(value, Area)
+    if isinstance(value, Box):
+        return _unwrapped(value.west, value.south, value.east, value.north)
+    if isinstance(value, Polygon):
+        drawn: Bounds = value.shape.bounds
+        return drawn
+    from nearcast.model.shapes import lon_lat
+
+    # The model's drawing of a circle is a little wider than the circle, that of a rectangle differs here and there.
+    south, west, north, east = circle_bounds(value.fixed_center(), value.bounding_radius())
+    w, s, e, n = lon_lat(value).bounds
+    west, south, east, north = _unwrapped(west, south, east, north)
+    return min(west, w), min(south, s), max(east, e), max(north, n)
+
+
+def _unwrapped(west: float, south: float, east: float, north: float) -> Bounds:
+    return (west, south, east, north) if west <= east else (-180.0, south, 180.0, north)
+
+
+def extents(value: Value) -> tuple[Extent, Extent]:
+    """From west to east, and from south to north."""
+    west, south, east, north = bounds(value)
+    return (west, east), (south, north)
+
+
+PLACES: Final = AttributeKind("point", merged, extents)
+
+
+def possible(op: str, area: Area, geometry: Point | Area, *, negated: bool) -> bool:
+    """Whether somebody in ``area`` could stand (``negated``: not stand) in that relation to ``geometry``.
+
+    ``model.spatial.possible`` answers this for what a client says of itself; here the area may be a rectangle around
+    others, so whatever is true of one of them there must be true of all of it here, down to the last bit.
+    """
+    if not _drawn_as_it_is(area):
+        area = Box(*bounds(area))
+    if op == "s_disjoint":
+        op, negated = "s_intersects", not negated
+    if isinstance(geometry, Circle) and geometry.radius == 0:
+        geometry = geometry.fixed_center()
+    if op in ("s_equals", "s_contains") and isinstance(geometry, Area):
+        return negated  # a point neither contains nor equals an area
+    if negated:
+        return op == "s_touches" or not _surely_inside(area, geometry)
+    if isinstance(geometry, Point):
+        return op != "s_touches" and area.covers(geometry)
+    return _could_meet(area, geometry)
+
+
+def _drawn_as_it_is(area: Area) -> bool:
+    """Whether the model's drawing in degrees misses none of its points; of large circles and those near a pole it may."""
+    if isinstance(area, Circle):
+        return area.radius <= _LARGEST_DRAWN and abs(area.fixed_center().lat) <= _HIGHEST_DRAWN
+    return isinstance(area, (Box, Polygon))
+
+
+def _could_meet(area: Area, geometry: Area) -> bool:
+    from nearcast.model.shapes import intersects
+
+    if intersects(area, geometry):
+        return True
+    if isinstance(geometry, (Box, Polygon)):
+        return False  # these are drawn as they are
+    center, radius = geometry.fixed_center(), geometry.bounding_radius()
+    if isinstance(area, Circle):
+        return distance(center, area.fixed_center()) <= (radius + area.radius) * _SLACK + _SLACK_METRES
+    return distance_to(bounds(area), center) <= radius * _SLACK + _SLACK_METRES
+
+
+def _surely_inside(area: Area, geometry: Point | Area) -> bool:
+    from nearcast.model.shapes import covers
+
+    if isinstance(geometry, (Box, Polygon)):
+        return covers(geometry, area)
+    if isinstance(geometry, Circle) and geometry.radius < HALF_CIRCUMFERENCE / 2:
+        # Caps up to a hemisphere are convex, and along a parallel its ends are farthest: the corners decide.
+        west, south, east, north = bounds(area)
+        center, radius = geometry.fixed_center(), geometry.radius / _SLACK - _SLACK_METRES
+        return east - west < 180.0 and all(
+            distance_degrees(center.lat, center.lon, lat, lon) <= radius
+            for lat in (south, north)
+            for lon in (west, east)
+        )
+    return False
+
+
+def distance_to(box: Bounds, point: Point) -> float:
+    """Metres from the point to the nearest place in the rectangle, or a little less."""
+    west, south, east, north = box
+    if west <= point.lon <= east or (point.lon == -180.0 and east == 180.0):
+        return math.radians(max(0.0, south - point.lat, point.lat - north)) * EARTH_RADIUS
+    return min(_to_meridian(point, lon, south, north) for lon in (west, east))
+
+
+def _to_meridian(point: Point, lon: float, south: float, north: float) -> float:
+    """To the nearest place on a piece of a meridian."""
+    turn = math.radians(point.lon - lon)
+    # Along a meridian the cosine of the distance is A cos(lat) + B sin(lat), highest at atan2(B, A).
+    lat = math.radians(point.lat)
+    nearest = math.degrees(math.atan2(math.sin(lat), math.cos(lat) * math.cos(turn)))
+    inside = [nearest] if south <= nearest <= north else []
+    return min(distance_degrees(point.lat, point.lon, at, lon) for at in (south, north, *inside))
