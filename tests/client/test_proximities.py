@@ -220,6 +220,27 @@ def test_what_others_say_on_such_a_topic_is_counted_and_never_delivered(broker: 
     told(story)
 
 
+def test_the_uplink_of_a_device_that_failed_comes_to_its_end_and_listens_no_more(broker: ServedBroker) -> None:
+    async def story() -> None:
+        async with devices(broker.url, "failed-", ProximitySettings(mechanism=UPLINK)) as town:
+            town.raise_event()
+            await until(lambda: town.numbers("bob") == town.numbers("eve") == [0])
+            town.runtime.hosts["failed-bob"].fail()
+            town.raise_event()
+            await until(lambda: town.numbers("eve") == [0, 1])
+            uplink = town.uplinks["bob"]
+            await asyncio.wait_for(uplink.done(), 30.0)
+            heard = uplink.statistics().received
+            assert town.clients["bob"].statistics().subscriptions == 0
+            town.raise_event()
+            await until(lambda: town.numbers("eve") == [0, 1, 2])
+            assert town.numbers("bob") == [0], "nothing came to a device that is gone"
+            assert uplink.statistics().received == heard
+            await uplink.done()  # once more, as who ends everything does
+
+    told(story)
+
+
 def test_a_client_of_another_name_is_refused() -> None:
     async def story() -> None:
         runtime = LiveRuntime(seed=1)

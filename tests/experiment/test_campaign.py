@@ -231,6 +231,33 @@ def test_the_same_seeds_bring_the_same_checks_and_figures(
         assert Path(one).read_bytes() == Path(other).read_bytes(), one
 
 
+def test_longer_makes_runs_longer_in_which_nothing_changes_and_keeps_them_apart(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: dict[str, float] = {}
+    simulate = simulation.simulate
+
+    def seeing(wanted: Any, seed: int, **rest: Any) -> Any:
+        lengths[rest["out"].name] = wanted.run.duration
+        return simulate(wanted, seed, **rest)
+
+    monkeypatch.setattr(execution, "simulate", seeing)
+    assert run(made, "--json", "--quick", "--longer", "2") == 0
+    found = document(capsys)
+    folder = made / "tiny" / "quick-2-times"
+    assert (found["longer"], found["records"]) == (2, str(folder))
+    assert lengths == {"changing": 10.0, "grid": 20.0}
+    assert campaign.read_report(made, "tiny", quick=True)[0].longer == 1, "the other report is still there"
+    assert main(["experiment", "report", "tiny", "--out", str(made), "--quick", "--longer", "2"]) == 0
+    assert "quick, 2 times as long" in capsys.readouterr().out
+
+
+def test_only_quick_runs_can_be_longer(made: Path, simulated: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(made, "--longer", "2") == 2
+    assert "--longer is for quick runs" in capsys.readouterr().err
+    assert simulated == []
+
+
 @pytest.mark.slow
 def test_processes_bring_what_one_alone_brings(finished: Path, tmp_path: Path) -> None:
     together = campaign.run([TINY], tmp_path, quick=True, jobs=2)[0]

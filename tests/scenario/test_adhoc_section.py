@@ -89,6 +89,12 @@ MISTAKES = {
     ADHOC
     + "run.duration = '9 s'\n"
     + BLUETOOTH_AT_TEN.format(initiators="initiators = 1"): "10 s is not before the end",
+    ADHOC + 2 * BLUETOOTH_AT_TEN.format(initiators="initiators = 1"): (
+        r"transport_transition\[2\].at: 10 s is also when transport_transition\[1\] begins"
+    ),
+    ADHOC
+    + 2
+    * AT_TEN.format(initiators="initiators = 1"): r"adhoc.transition\[2\].at: 10 s is also when transition\[1\] begins",
     ADHOC + "[[transition]]\nat = '5 s'": "transition: means nothing without a broker, and 'adhoc' has none",
 }
 

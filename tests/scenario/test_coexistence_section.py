@@ -26,13 +26,19 @@ MISTAKES = {
     HERE + "[radio]\nenabled = false": "coexistence.inside: 'augment' needs radio, which is switched off",
     HERE + "[world]\nkind = 'plain'\n[mobility]\nmodel = 'waypoint'": "coexistence.inside: needs attraction points",
     HERE + "[[transition]]\nat = '5 s'": "coexistence.inside: clients change one by one, and by 'transition' all",
-    HERE + "coordination = 'self-healing'\n[adhoc]\nself_healing = false": "coexistence.coordination: .* switched off",
+    HERE
+    + "threshold = 3\notherwise.kind = 'PLAN-B'\ncoordination = 'self-healing'\n"
+    + "[adhoc]\nself_healing = false": "coexistence.coordination: .* switched off",
     HERE
     + "gateways_otherwise.kind = 'UNICAST'": "coexistence.gateways_otherwise: means nothing unless there are gateways",
     HERE + "otherwise.kind = 'PLAN-B'": "coexistence.otherwise: means nothing while all points .* set a threshold",
     HERE + "hysteresis = 2": "coexistence.hysteresis: means nothing while all points are taken for crowded",
     HERE + "dwell = '5 s'": "coexistence.dwell: means nothing while all points are taken for crowded",
     HERE + "measure = 'density'": "coexistence.measure: means nothing while all points are taken for crowded",
+    HERE
+    + "coordination = 'self-healing'": "coexistence.coordination: means nothing while all points .* set a threshold",
+    HERE
+    + "[transitions]\nat_points = true": "coexistence.inside: changes the scheme of clients at .* 'transitions.at_points' out",
     HERE + "[scheme]\nkind = 'GRID'": "coexistence.inside: .* with 'GRID' clients report none; choose 'RADIAL'",
     HERE + "[scheme]\nkind = 'ATTRACT'": "coexistence.inside: .* with 'ATTRACT' clients report none",
     HERE

@@ -88,6 +88,9 @@ MISTAKES = {
     "[gateways.selection]\nkind = 'LEACH'": "gateways.selection.kind: 'LEACH' is not possible; choose 'DKC-LEACH', 'SKC-LEACH'",
     "[gateways]\nshare = 0": "gateways.share: 0 is too small; more than 0 is needed",
     "[gateways]\ndeadline = '200 ms'": "gateways.deadline: .* set a later deadline",
+    GATEWAY
+    + "gateways.deadline = '400 ms'": "gateways.deadline: 400 ms are over .* there and back for 150 ms at least",
+    "coexistence.inside = 'gateway'\ncellular.latency = '400 ms'": "gateways.deadline: 1 s are over .* for 800 ms at least",
     "[gateways.mechanism]\nkind = 'BROADCAST'\np = 0.4": "gateways.mechanism.p: 'BROADCAST' has no such key; 'GOSSIP' has",
     GATEWAY + "gateways.at_points = true": "gateways.at_points: nobody is ever in the scheme ATTRACT",
     GATEWAY + "[[gateways.transition]]\nat = '5 s'": r"gateways.transition\[1\].at: nothing changes; give a selection",
@@ -109,6 +112,19 @@ MISTAKES = {
 def test_mistakes_are_named(text: str, complaint: str) -> None:
     with pytest.raises(InvalidScenario, match=complaint):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GATEWAY + "gateways.deadline = '401 ms'",
+        GATEWAY + "gateways.deadline = '300 ms'\ngateways.acknowledged = false",
+        GATEWAY + "cellular.latency = 'exponential 10 s'",
+        "gateways.deadline = '300 ms'",
+    ],
+)
+def test_a_deadline_is_refused_only_if_the_first_of_a_window_could_never_keep_it(text: str) -> None:
+    assert parse(text).gateways.deadline < 2.0
 
 
 @pytest.mark.parametrize(

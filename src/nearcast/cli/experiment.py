@@ -19,6 +19,9 @@ app = typer.Typer(help="Repeat the experiments of the documents and compare the 
 
 Out = Annotated[Path, typer.Option(help="Folder for records, figures and reports.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Short runs with one seed.")]
+Longer = Annotated[
+    int, typer.Option(min=1, help="With --quick: runs in which nothing changes are so many times as long.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OUT = Path("experiments")
 
@@ -49,6 +52,7 @@ def run(
     name: Annotated[str, typer.Argument(help="An experiment of the list, or all.")],
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as many as usual if not given.")] = None,
     quick: Quick = False,
+    longer: Longer = 1,
     out: Out = OUT,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; one for each core if not given.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that have been made before.")] = False,
@@ -58,9 +62,12 @@ def run(
     from nearcast.experiment import campaign
 
     experiments = _chosen(name)
+    _check_form(quick=quick, longer=longer)
     with _progress() as watcher:
-        reports = campaign.run(experiments, out, quick=quick, seeds=seeds, jobs=jobs, fresh=fresh, watcher=watcher)
-    folders = [campaign.folder_of(out, report.experiment, quick=quick) for report in reports]
+        reports = campaign.run(
+            experiments, out, quick=quick, longer=longer, seeds=seeds, jobs=jobs, fresh=fresh, watcher=watcher
+        )
+    folders = [campaign.folder_of(out, report.experiment, quick=quick, longer=longer) for report in reports]
     if as_json:
         _print_json(name, [report.to_json(folder) for report, folder in zip(reports, folders, strict=True)])
     else:
@@ -79,6 +86,7 @@ def run(
 def report(
     name: Annotated[str, typer.Argument(help="An experiment of the list.")],
     quick: Quick = False,
+    longer: Longer = 1,
     out: Out = OUT,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +94,9 @@ def report(
     from nearcast.experiment import campaign
     from nearcast.experiment.page import write_page
 
-    reports = [campaign.read_report(out, each.name, quick=True if quick else None) for each in _chosen(name)]
+    _check_form(quick=quick, longer=longer)
+    asked = True if quick else None
+    reports = [campaign.read_report(out, each.name, quick=asked, longer=longer) for each in _chosen(name)]
     pages = [write_page(found, folder) for found, folder in reports]
     if as_json:
         documents = [
@@ -110,6 +120,11 @@ def _chosen(name: str) -> Sequence[Any]:
         raise typer.BadParameter(str(error)) from None
 
 
+def _check_form(*, quick: bool, longer: int) -> None:
+    if longer > 1 and not quick:
+        raise typer.BadParameter("--longer is for quick runs; without --quick they are as long as the documents'")
+
+
 def _print_json(name: str, documents: list[dict[str, Any]]) -> None:
     """One document, whether it is of one experiment or of all."""
     from nearcast.experiment.campaign import ALL
@@ -124,7 +139,9 @@ def _print(report: "Report") -> None:
     from nearcast.experiment.wording import number
 
     shown = console()
-    seeds = f"{len(report.seeds)} seed{'s' if len(report.seeds) > 1 else ''}{', quick' if report.quick else ''}"
+    form = ", quick" if report.quick else ""
+    form += f", {report.longer} times as long" if report.longer > 1 else ""
+    seeds = f"{len(report.seeds)} seed{'s' if len(report.seeds) > 1 else ''}{form}"
     shown.print(
         f"[bold]{escape(report.experiment)}[/bold]: {escape(report.title)} ({escape(report.document)}; {seeds})"
     )

@@ -103,8 +103,9 @@ class MqttUplink(Component):
         self._orders.put_nowait(None)
 
     async def done(self) -> None:
-        """Wait until there is nothing more to do, after the device has left."""
+        """Wait until there is nothing more to do, after the device has left; or failed, of which its components are not told."""
         if self._worker is not None:
+            self.stop()
             await self._worker
 
     def statistics(self) -> MqttUplinkStatistics:

@@ -71,7 +71,7 @@ class Inbox:
         self._host: Final = host
         self._now: Final = host.clock.now
         self._name: Final = host.name
-        self._position: Final = host.sensor.position if host.sensor else _nowhere
+        self._position: Final = host.position
         self._within: Final = host.sensor.within if host.sensor else _never_sure
         # As they were when an event came: who is notified may end an interest.
         self._held: tuple[_Check, ...] = ()
@@ -187,10 +187,6 @@ def _check(interest: Interest) -> _Check:
     subscription = interest.subscription
     only = subscription.topic if subscription.frame is EVER and subscription.where is None else None
     return subscription, interest.notify, around, only
-
-
-def _nowhere() -> None:
-    """The position of a host without a sensor."""
 
 
 def _never_sure(_metres: float, _place: Point) -> None:

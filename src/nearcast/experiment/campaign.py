@@ -39,6 +39,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     document: str
     title: str
     quick: bool
+    longer: int = 1
+    """How many times as long quick runs were in which nothing changes."""
+
     seeds: list[int]
     checks: list[CheckResult]
     figures: list[FigureFiles]
@@ -55,6 +58,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             "document": self.document,
             "title": self.title,
             "quick": self.quick,
+            "longer": self.longer,
             "seeds": self.seeds,
             "checks": [check.to_json() for check in self.checks],
             "figures": [str(folder / path) for figure in self.figures for path in (figure.png, figure.svg)],
@@ -75,8 +79,9 @@ def chosen(name: str) -> tuple[Experiment, ...]:
     return found
 
 
-def folder_of(out: Path, experiment: str, *, quick: bool) -> Path:
-    return out / experiment / ("quick" if quick else "full")
+def folder_of(out: Path, experiment: str, *, quick: bool, longer: int = 1) -> Path:
+    form = "quick" if quick else "full"
+    return out / experiment / (form if longer == 1 else f"{form}-{longer}-times")
 
 
 def run(
@@ -84,20 +89,25 @@ def run(
     out: Path,
     *,
     quick: bool = False,
+    longer: int = 1,
     seeds: int | None = None,
     jobs: int | None = None,
     fresh: bool = False,
     watcher: Watcher | None = None,
 ) -> list[Report]:
-    """Run, judge and draw; the report of each is kept in its folder."""
+    """Run, judge and draw; the report of each is kept in its folder.
+
+    ``longer``: so many times as long, where nothing changes.
+    """
     with styled():
         pass  # whoever lacks matplotlib should not learn that after hours of simulation
     plans = [
-        (each, list(range(1, 1 + (seeds or (1 if quick else each.seeds)))), each.all_runs(quick))
+        (each, list(range(1, 1 + (seeds or (1 if quick else each.seeds)))), each.all_runs(quick, longer))
         for each in experiments
     ]
+    folders = {each.name: folder_of(out, each.name, quick=quick, longer=longer) for each in experiments}
     tasks = [
-        Task(each.name, one, seed, folder_of(out, each.name, quick=quick))
+        Task(each.name, one, seed, folders[each.name])
         for each, numbers, runs in plans
         for seed in numbers
         for one in runs
@@ -106,16 +116,17 @@ def run(
     reports = []
     for each, numbers, _ in plans:
         of_this = [(task, result) for task, result in zip(tasks, results, strict=True) if task.experiment == each.name]
-        report = _reported(each, numbers, of_this, folder_of(out, each.name, quick=quick), quick=quick)
-        write_json(folder_of(out, each.name, quick=quick) / REPORT, report)
+        report = _reported(each, numbers, of_this, folders[each.name], quick=quick, longer=longer)
+        write_json(folders[each.name] / REPORT, report)
         reports.append(report)
     return reports
 
 
-def read_report(out: Path, experiment: str, *, quick: bool | None = None) -> tuple[Report, Path]:
+def read_report(out: Path, experiment: str, *, quick: bool | None = None, longer: int = 1) -> tuple[Report, Path]:
     """The report of an earlier run, and its folder; unless said, the one with the documents' durations if there is one."""
     chosen(experiment)
-    folders = [folder_of(out, experiment, quick=short) for short in ((False, True) if quick is None else (quick,))]
+    forms = (False, True) if quick is None else (quick,)
+    folders = [folder_of(out, experiment, quick=short, longer=longer) for short in forms]
     for folder in folders:
         try:
             return msgspec.json.decode((folder / REPORT).read_bytes(), type=Report), folder
@@ -136,6 +147,7 @@ def _reported(
     folder: Path,
     *,
     quick: bool,
+    longer: int,
 ) -> Report:
     outcomes: list[Outcome] = [
         {
@@ -156,6 +168,7 @@ def _reported(
         document=experiment.document,
         title=experiment.title,
         quick=quick,
+        longer=longer,
         seeds=seeds,
         checks=[
             judge(check, outcomes, failed=[f"{run}: {why}" for run, why in failures.items()])

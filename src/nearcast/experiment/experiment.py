@@ -43,8 +43,10 @@ class Experiment:
     computed: Callable[[bool], tuple[Computed, ...]] = lambda _quick: ()
     """Runs without a scenario, given the same."""
 
-    def all_runs(self, quick: bool) -> tuple[Run | Computed, ...]:
-        return (*self.runs(quick), *self.computed(quick))
+    def all_runs(self, quick: bool, longer: int = 1) -> tuple[Run | Computed, ...]:
+        """Of which those in which nothing changes take ``longer`` times as long; the others, and what is computed, do not."""
+        runs = (run.longer(longer) if longer > 1 and run.steady else run for run in self.runs(quick))
+        return (*runs, *self.computed(quick))
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -31,6 +31,7 @@ def write_page(report: Report, folder: Path) -> Path:
     """Write it beside the report; the path of the file."""
     seeds = f"{len(report.seeds)} seed{'s' if len(report.seeds) > 1 else ''}"
     length = "quick runs" if report.quick else "runs as long as the document's"
+    length += f", {report.longer} times as long where nothing changes" if report.longer > 1 else ""
     rows = "".join(_check(check) for check in report.checks)
     figures = "".join(_figure(folder / figure.png, figure.caption) for figure in report.figures)
     failures = "".join(f"<li>{escape(run)}: {escape(why)}</li>" for run, why in report.failures.items())

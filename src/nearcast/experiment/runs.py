@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from nearcast.experiment.schedule import PROXY
 from nearcast.scenario.kinds import Toml
+from nearcast.scenario.population_section import Everybody
 from nearcast.scenario.reading import EXAMPLES, parse
 from nearcast.scenario.schema import Scenario
 
@@ -52,6 +53,16 @@ class Run:
     def seconds(self) -> float:
         """How long it is compared with others."""
         return float(self.scenario.run.duration)
+
+    @property
+    def steady(self) -> bool:
+        """Whether one of its seconds is like any other, so that it may take longer and still be the same run."""
+        return len(self.phases) == 1 and not self.cuts and isinstance(self.scenario.population, Everybody)
+
+    def longer(self, times: int) -> Run:
+        """The same for so many times as long; only for those that are ``steady``."""
+        lasting = replace(self.scenario.run, duration=times * self.scenario.run.duration)
+        return replace(self, scenario=replace(self.scenario, run=lasting))
 
     @property
     def digest(self) -> str:

@@ -13,12 +13,17 @@ from random import Random
 from typing import Final, TypeVar
 
 from nearcast.errors import UnknownName
+from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Clock, Link, LocationSensor, Timers
 from nearcast.runtime.state import Remote, StateInformation
 
 C = TypeVar("C")
+
+
+def nowhere() -> None:
+    """The position of a host without a sensor."""
 
 
 class Component(ABC):
@@ -55,6 +60,9 @@ class Host:
         self.clock: Final = ports.clock
         self.timers: Final = ports.timers
         self.sensor: Final = ports.sensor
+        self.position: Final[Callable[[], Point | None]] = ports.sensor.position if ports.sensor else nowhere
+        """Where it is, as far as it knows."""
+
         self.random: Final = ports.random
         self.observers: Final = ports.observers
         self.state: Final = StateInformation(ports.remote_state)

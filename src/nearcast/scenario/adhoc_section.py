@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -107,3 +107,17 @@ class AdHocSection(Section):
                     (f"{key}.initiators", "self_healing"),
                     "it spreads from them by self-healing, which is switched off; set self_healing = true",
                 )
+        for key, entries in (("transition", self.transition), ("transport_transition", self.transport_transition)):
+            yield from _at_once(key, [each.at for each in entries])
+
+
+def _at_once(key: str, times: Sequence[float]) -> Iterator[Contradiction]:
+    """Hosts hear of plans in any order, so that of two at one time some would keep the one and some the other."""
+    for number, at in enumerate(times, 1):
+        first = times.index(at) + 1
+        if first < number:
+            yield Contradiction(
+                (f"{key}.{number}.at", f"{key}.{first}.at"),
+                f"{DURATION.text(at)} is also when {key}[{first}] begins, which of both would hold is left to chance;"
+                " give them different times, or leave one out",
+            )

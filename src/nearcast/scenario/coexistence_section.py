@@ -101,7 +101,7 @@ class CoexistenceSection(Section):
                 ("otherwise",), "'UNICAST' sends to hosts that somebody names, and nobody does here; choose 'BROADCAST'"
             )
         rest = {"hysteresis": self.hysteresis > 0, "dwell": self.dwell > 0, "measure": self.measure != "clients"}
-        rest["otherwise"] = self.otherwise is not None
+        rest |= {"otherwise": self.otherwise is not None, "coordination": self.coordination != "central"}
         for key in [key for key, given in rest.items() if given and self.threshold is None]:
             yield Contradiction(
                 (key, "threshold"), "means nothing while all points are taken for crowded; set a threshold"

@@ -112,7 +112,7 @@ class Replay(Component):
         self._service.publish(event, local=operation.local)
 
     def _here(self) -> Point | None:
-        return self._host.sensor.position() if self._host.sensor else None
+        return self._host.position()
 
 
 class LoggedService(EventService):

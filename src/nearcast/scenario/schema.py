@@ -192,6 +192,11 @@ class Scenario(Section):
                 yield Contradiction(
                     (place, key), f"clients change one by one, and by '{key}' all together; leave one out"
                 )
+        if all(by_place.values()):
+            yield Contradiction(
+                ("coexistence.inside", "transitions.at_points"),
+                "changes the scheme of clients at attraction points itself; leave 'transitions.at_points' out",
+            )
         mechanism = self.delivery.mechanism
         if self.coexistence.inside is not None and mechanism != "cloud":
             yield Contradiction(
@@ -258,7 +263,20 @@ class Scenario(Section):
             )
 
     def _gateways(self) -> Iterator[Contradiction]:
-        mechanism = self.delivery.mechanism
+        mechanism, how = self.delivery.mechanism, self.gateways
+        # Of the event with which a member begins to collect; those that follow may be in time.
+        answered = 2 * self.cellular.latency.least + how.window
+        if (
+            "gateway" in (mechanism, self.coexistence.inside)
+            and how.acknowledged
+            and how.window < how.deadline <= answered
+        ):
+            yield Contradiction(
+                ("gateways.deadline", "gateways.window", "cellular.latency"),
+                f"{DURATION.text(how.deadline)} are over before acknowledgements come, which are collected for"
+                f" {DURATION.text(how.window)} and travel there and back for"
+                f" {DURATION.text(2 * self.cellular.latency.least)} at least; set a later deadline, or acknowledged = false",
+            )
         if MODES[mechanism].gateways:
             schemes = [self.scheme, *(entry.scheme for entry in self.transition)]
             schemes += [scheme for rule in self.rule for scheme in rule.schemes().values()]

@@ -177,4 +177,4 @@ class Application(Component):
         self._service.publish(event, local=self._place is None)
 
     def _here(self) -> Point | None:
-        return self._host.sensor.position() if self._host.sensor else None
+        return self._host.position()

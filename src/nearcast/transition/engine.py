@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from nearcast.errors import InvalidInput, TransitionFailed, UnknownName
 from nearcast.model.geometry import Point
-from nearcast.runtime.host import Component, Host
+from nearcast.runtime.host import Component, Host, nowhere
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Clock
 from nearcast.transition.custom import Transition
@@ -48,7 +48,7 @@ class TransitionEngine:
     """All proxies of one host."""
 
     def __init__(
-        self, clock: Clock, observers: Observers, host: str, position: Callable[[], Point | None] | None = None
+        self, clock: Clock, observers: Observers, host: str, position: Callable[[], Point | None] = nowhere
     ) -> None:
         self.silence: Final = Silence()
         """To guard the ports of mechanisms with: ``silence.guarded(endpoint.send)``."""
@@ -57,7 +57,7 @@ class TransitionEngine:
         self._observers: Final = observers
         self._emit: Final = observers.emitter("transitions")
         self._host: Final = host
-        self._position: Final = position or _nowhere
+        self._position: Final = position
         self._slots: Final[dict[str, Slot]] = {}
         self._exchanges = self._partial = self._changes = self._moved = self._failed = 0
 
@@ -276,9 +276,4 @@ class HostEngine(Component):
     engine: TransitionEngine
 
     def start(self, host: Host) -> None:
-        position = host.sensor.position if host.sensor else None
-        self.engine = TransitionEngine(host.clock, host.observers, host.name, position)
-
-
-def _nowhere() -> None:
-    """The position of a host without a sensor."""
+        self.engine = TransitionEngine(host.clock, host.observers, host.name, host.position)

@@ -143,7 +143,7 @@ class AdHoc(Carrier):
             now=host.clock.now,
             timers=host.timers,
             random=self._random,
-            position=host.sensor.position if host.sensor else _nowhere,
+            position=host.position,
             broadcast=guarded(self._broadcast),
             send=guarded(self._send),
             greet=guarded(self._greet),
@@ -350,7 +350,3 @@ class AdHoc(Carrier):
         if name not in self._streams:
             self._streams[name] = self._host.random(f"{self.settings.name} {name}")
         return self._streams[name]
-
-
-def _nowhere() -> None:
-    """The position of a host without a sensor."""

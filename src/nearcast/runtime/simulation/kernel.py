@@ -22,6 +22,8 @@ from nearcast.runtime.random import RandomStreams
 from nearcast.runtime.simulation.backlog import Backlog
 
 NEVER: Final = 2**62
+"""Later than anything happens, in microseconds or in nanoseconds."""
+
 SLOT_BITS: Final = 11
 """A slot of the queue is 2**11 µs long: about two milliseconds."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,12 +18,13 @@ from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Endpoint, Sending
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.plane import Plane
+from nearcast.runtime.simulation.radio.layout import KNOWN
 from nearcast.runtime.simulation.radio.network import RadioNetwork
 from nearcast.runtime.simulation.radio.profile import wifi_b
 from nearcast.runtime.simulation.world import World
 
 
-class Note(Message, frozen=True, tag="note"):
+class Note(Message, frozen=True, tag="note", dict=True):
     text: str
 
 
@@ -38,6 +40,19 @@ class Listener(Component):
 
     def _receive(self, sender: str, message: Note) -> None:
         self.heard.append((self.host.now(), sender, message.text))
+
+
+class Told(list[Any]):
+    """Says who hears something."""
+
+    def __init__(self, told: list[str], name: str) -> None:
+        super().__init__()
+        self.told = told
+        self.name = name
+
+    def append(self, heard: Any) -> None:
+        super().append(heard)
+        self.told.append(self.name)
 
 
 class Street:
@@ -151,6 +166,50 @@ def test_a_host_without_this_radio_neither_hears_nor_disturbs() -> None:
     street.send("a", None)
     street.after(1.0)
     assert street.outcomes() == [("a", None, "sent", 1)]
+
+
+def test_groups_of_messages_that_nobody_names_any_more_are_forgotten_and_never_mixed_up() -> None:
+    street = Street(0.0, 10.0)
+    sender, hearer = (street.listeners[name] for name in "ab")
+
+    def heard_twice(group: str, text: str) -> list[str]:
+        """What arrives of two copies of one message."""
+        note, before = Note(text), len(hearer.heard)
+        note.__dict__["repetition"] = group, text
+        for _ in range(2):
+            sender.endpoint.broadcast(note)
+            street.after(0.1)
+        return [text for _, _, text in hearer.heard[before:]]
+
+    hearer.endpoint.once("first plan")
+    assert heard_twice("first plan", "x") == ["x"]
+    assert heard_twice("no plan", "x") == ["x", "x"]
+    for number in range(3 * KNOWN):
+        sender.endpoint.once(f"plan {number}")
+    assert len(street.radio._groups) <= KNOWN
+    assert heard_twice("another plan", "y") == ["y", "y"], "its number is not that of the first plan"
+    hearer.endpoint.once("first plan")
+    assert heard_twice("first plan", "z") == ["z"]
+
+
+def test_who_is_told_together_and_who_is_told_alone_are_told_in_the_order_in_which_they_hear() -> None:
+    """Hosts with one radio may be told together, those that choose among several are not (``LocalTransport``)."""
+    street = Street(0.0, 10.0, 20.0, 30.0, 40.0, 50.0)
+    told: list[str] = []
+
+    def together(listeners: Iterable[Listener], _sender: str, _message: Note) -> None:
+        # As one who hands over its rows when it has gone through all of them.
+        heard = [listener.host.name for listener in listeners]
+        told.extend(heard)
+
+    for name, listener in street.listeners.items():
+        listener.heard = Told(told, name)
+        if name in "abde":
+            listener.endpoint.together(Note, listener, together)
+    street.send("a", None)
+    street.after(1.0)
+    assert told == ["b", "c", "d", "e", "f"]
+    assert street.outcomes() == [("a", None, "sent", 5)]
 
 
 def test_who_jumps_is_heard_where_it_is() -> None:

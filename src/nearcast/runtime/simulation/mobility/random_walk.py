@@ -16,6 +16,7 @@ from typing import Final
 from nearcast.errors import InvalidInput
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.legs import Leg
+from nearcast.runtime.simulation.kernel import NEVER
 from nearcast.runtime.simulation.mobility.places import check_bounds, uniform_place
 from nearcast.runtime.simulation.plane import Bounds
 
@@ -23,7 +24,6 @@ NARROWEST: Final = 1.0
 """Metres; in a world as narrow as a microsecond's way there is no time between two borders."""
 
 FASTEST: Final = 10_000.0
-NEVER: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,9 @@ class RadioNetwork(Network, Engine):
         """Messages that go from host to host, by port and what they say of themselves: their numbers, groups and doors; the newest."""
 
         self._groups: Final[dict[tuple[int, Hashable], int]] = {}
+        """The numbers of the groups that were named last: every plan makes a new one, and a long run has very many."""
 
-        self._numbers = 0
+        self._numbers = self._group_numbers = 0
         self._doors: Final[dict[tuple[int, str], int]] = {}
         """Ports and kinds of messages of which copies are only counted, with their places in the engine's books."""
 
@@ -156,26 +157,42 @@ class RadioNetwork(Network, Engine):
         """One frame has arrived at these stations."""
         parcel, link = self._on_air[key], self._by_node[receivers[0]]
         listener = link.listeners.get(parcel.door) or link.listener(parcel.door, parcel.kind)
-        if listener is not None and listener[3] is not None and not self.check_wire:
-            _, receive_together = listener[3]
-            hearers = self._hearers(key, parcel, receivers, receive_together)
-            receive_together(hearers, parcel.sender.address, parcel.message)
+        self._heard[key] = 0
+        if listener is None or listener[3] is None or self.check_wire:
+            for node in receivers:
+                self._tell_alone(key, parcel, self._by_node[node])
             return
-        count = 0
-        for node in receivers:
-            link = self._by_node[node]
-            if self.hand_over(parcel, link):
-                count += 1
-            elif parcel.receiver is not None:
-                self._unheard[key] = why_unheard(link)
-        self._heard[key] = count
+        _, receive_together = listener[3]
+        nodes, others = iter(receivers), list[SimulatedLink]()
+        while True:
+            receive_together(
+                self._hearers(key, parcel, nodes, receive_together, others), parcel.sender.address, parcel.message
+            )
+            if not others:
+                return
+            self._tell_alone(key, parcel, others.pop())
+
+    def _tell_alone(self, key: int, parcel: Parcel, link: SimulatedLink) -> None:
+        if self.hand_over(parcel, link):
+            self._heard[key] += 1
+        elif parcel.receiver is not None:
+            self._unheard[key] = why_unheard(link)
 
     def _hearers(
-        self, key: int, parcel: Parcel, receivers: list[int], receive_together: ReceiveTogether[Any]
+        self,
+        key: int,
+        parcel: Parcel,
+        nodes: Iterator[int],
+        receive_together: ReceiveTogether[Any],
+        others: list[SimulatedLink],
     ) -> Iterator[Any]:
-        """Those who may be told by that function; the others are told when it is their turn."""
+        """Those who may be told by that function, up to the first of the others.
+
+        That one is told alone, when the function has done all that it had to do for those before: whoever watches sees everything in the
+        order in which stations hear it.
+        """
         by_node, door, size, count = self._by_node, parcel.door, parcel.size, 0
-        for node in receivers:
+        for node in nodes:
             link = by_node[node]
             listener = link.listeners.get(door) or link.listener(door, parcel.kind)
             if listener is not None and listener[3] is not None and listener[3][1] is receive_together:
@@ -184,11 +201,10 @@ class RadioNetwork(Network, Engine):
                 entry[1] += size
                 count += 1
                 yield listener[3][0]
-            elif self.hand_over(parcel, link):
-                count += 1
-            elif parcel.receiver is not None:
-                self._unheard[key] = why_unheard(link)
-        self._heard[key] = count
+            else:
+                others.append(link)
+                break
+        self._heard[key] += count
 
     # Copies that need not be read
 
@@ -264,7 +280,14 @@ class RadioNetwork(Network, Engine):
         return door
 
     def _group(self, port: int, group: Hashable) -> int:
-        return self._groups.setdefault((port, group), len(self._groups) + 1)
+        number = self._groups.pop((port, group), None)
+        if number is None:
+            # Never one that another group had: stations may still go by it.
+            number = self._group_numbers = self._group_numbers + 1
+        self._groups[port, group] = number
+        if len(self._groups) > KNOWN:
+            del self._groups[next(iter(self._groups))]
+        return number
 
     @property
     def in_flight(self) -> int:

@@ -20,6 +20,7 @@ from nearcast.compiled import (
     table,
     write_addresses,
 )
+from nearcast.runtime.simulation.kernel import NEVER
 from nearcast.runtime.simulation.motion import LEG
 from nearcast.runtime.simulation.radio import run
 from nearcast.runtime.simulation.radio.layout import (
@@ -38,7 +39,6 @@ from nearcast.runtime.simulation.radio.layout import (
     World,
 )
 
-NEVER: Final = 2**62
 _OUTLOOK: Final = 2
 """Rows below the addresses: now, next, deliveries and completions in one, losses in the other."""
 
