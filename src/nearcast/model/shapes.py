@@ -53,6 +53,12 @@ def covers(outer: Area, inner: Area) -> bool:
     return bool(shapely.covers(_lon_lat(outer), _lon_lat(inner)))
 
 
+def bounds_of(area: Area) -> tuple[float, float, float, float]:
+    """West, south, east and north of what the functions above take for the area."""
+    west, south, east, north = _lon_lat(area).bounds
+    return west, south, east, north
+
+
 def _lon_lat(area: Area) -> BaseGeometry:
     """The area in the plane of longitude and latitude.
 
