@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracle.strategies import WORLDS, World, addressing, contexts
 
 from nearcast.matching.entries import EntryTable, questions
 from nearcast.model.area import Box, Circle, Rectangle
@@ -16,7 +17,6 @@ from nearcast.model.geometry import Point
 from nearcast.model.normal_form import disjunctive_normal_form
 from nearcast.model.predicate import And, Comparison, Literal, Predicate, Property, Spatial
 from nearcast.model.values import OneOf, Range
-from tests.oracle.strategies import WORLDS, World, addressing, contexts
 
 GROUPS = 4
 

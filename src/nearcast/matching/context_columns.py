@@ -171,7 +171,7 @@ class _Column:
     def put(self, row: int, value: object, rows: int) -> None:
         self.kind = grown(self.kind, rows, MISSING)
         self.number, self.code = grown(self.number, len(self.kind)), grown(self.code, len(self.kind))
-        if type(value) in (int, float) and abs(value) <= LARGEST_EXACT:  # type: ignore[arg-type]  # a number
+        if isinstance(value, (int, float)) and _exact(value):
             self.kind[row], self.number[row] = NUMBER, value
         elif isinstance(value, Point):
             self._pair(row, POINT, value.lat, value.lon)
@@ -370,11 +370,13 @@ def with_position(context: Context, lat: float, lon: float) -> Context:
 
 def _range_meets(op: str, value: float, low: Floats, high: Floats) -> Bools:
     """Whether some number of the range stands in that relation to the value."""
+    meets: Bools
     if op == "=":
-        return (low <= value) & (value <= high)
-    if op == "<>":
-        return (low != value) | (high != value)
-    meets: Bools = _COMPARE[op](low if op in ("<", "<=") else high, value)
+        meets = (low <= value) & (value <= high)
+    elif op == "<>":
+        meets = (low != value) | (high != value)
+    else:
+        meets = _COMPARE[op](low if op in ("<", "<=") else high, value)
     return meets
 
 

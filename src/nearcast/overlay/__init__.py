@@ -2,5 +2,6 @@
 
 ====================  ====================================================================================
 ``topology``           who is linked with whom, and the tree that all agree on
+``routing``            what routers tell each other of contexts, and the way of a message to those it is for
 ====================  ====================================================================================
 """
