@@ -28,7 +28,7 @@ class Wires(Network):
     """Any delay up to a second, any order, some loss."""
 
     def __init__(self, simulation: Simulation, *, check_wire: bool = True) -> None:
-        super().__init__(simulation, "wire", local=False, overhead=0, check_wire=check_wire)
+        super().__init__(simulation, "wired", local=False, overhead=0, check_wire=check_wire)
         self.loss = 0.0
         self.longest = MICROSECONDS
         self.copies: dict[tuple[str, str, str], int] = {}

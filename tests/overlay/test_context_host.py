@@ -31,14 +31,14 @@ class Town:
         self.world = World(self.simulation, Plane(Point(49.87, 8.65)), 10)
         self.nodes = [Router(Reference(), settings=RoutingSettings()) for _ in range(2)]
         for number, router in enumerate(self.nodes):
-            parts = [router, ContextNode("wire")]
+            parts = [router, ContextNode("wired")]
             self.world.add(f"node{number}", lambda parts=parts: parts, [self.wires]).join()  # type: ignore[misc]
         for number, router in enumerate(self.nodes):
             router.tree_changed(GivenTree(f"node{number}", [("node0", "node1")]))
             router.joined(f"node{1 - number}")
 
     def device(self, name: str, node: str) -> ContextHost:
-        host = ContextHost(node, "wire")
+        host = ContextHost(node, "wired")
         self.world.add(name, lambda: [host], [self.wires]).join()
         return host
 

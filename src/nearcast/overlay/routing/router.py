@@ -18,6 +18,7 @@ from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
+from nearcast.overlay.topology.topology import Topology
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Endpoint
@@ -49,7 +50,7 @@ class RouterStatistics:
 
 
 class Router(Component):
-    """To be told of the tree, it must listen to a topology (``Topology.listen``)."""
+    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it."""
 
     def __init__(
         self,
@@ -73,6 +74,9 @@ class Router(Component):
         self._host = host
         self._endpoint = host.link(self._settings.interface).open(PORT, self._receive, Routed, *self.knowledge.kinds)
         self._number = host.now()
+        for component in host.components:
+            if isinstance(component, Topology):
+                component.listen(self)
         self.knowledge.start(
             Surroundings(me=host.name, now=host.now, timers=host.timers, random=host.random("routing"), send=self._send)
         )

@@ -9,7 +9,7 @@ from nearcast.errors import InvalidSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingSettings:
-    interface: str = "wire"
+    interface: str = "wired"
     """The link on which routers reach each other."""
 
     tombstone: float = 600.0
