@@ -25,6 +25,7 @@ class Routing(Routers):
     def __init__(self, knowledge: Callable[[], Knowledge]) -> None:
         self.knowledge = knowledge
         self.routers: dict[str, Router] = {}
+        self.topologies: dict[str, Topology] = {}
         self.got: list[tuple[str, str]] = []
         super().__init__(PLACES, check_wire=True)
 
@@ -32,11 +33,11 @@ class Routing(Routers):
         topology = Topology(self.settings, self.places[name], given)
         router = Router(self.knowledge(), deliver=lambda event, _: self.got.append((event.id, name)))
         self.routers[name] = router
-        self._topologies = {**getattr(self, "_topologies", {}), name: topology}
+        self.topologies[name] = topology
         return [topology, router]
 
     def topology(self, name: str) -> Topology:
-        return self._topologies[name]
+        return self.topologies[name]
 
     def come(self, *names: str) -> None:
         self.join(names or None)
