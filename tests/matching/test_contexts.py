@@ -80,7 +80,7 @@ def test_rows_of_contexts_that_went_are_used_again() -> None:
         for client in range(10):
             table.forget(client)
         assert len(table) == 0
-    assert len(table._rows) == 11
+    assert len(table._columns.contexts) == 11
     table.register(3, "c", {"b": 1})
     assert table.contexts(3) == {"c": {"b": 1}}
     nobody = np.array([np.nan])

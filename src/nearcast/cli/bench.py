@@ -66,6 +66,18 @@ def broker(
 
 
 @app.command()
+def routing(
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
+) -> None:
+    """Ask a router's table behind which neighbours a message is wanted, and scan the same entries one by one."""
+    from nearcast.benchmark.routing import run
+
+    _show(run, quick=quick, peers=peers, as_json=as_json)
+
+
+@app.command()
 def pipeline(
     quick: Quick = False,
     as_json: AsJson = False,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.dissemination.publisher import LocationRequest, Notify, Tally
-from nearcast.dissemination.recent import Recent
 from nearcast.dissemination.wire import EventMessage, event_in
 from nearcast.model.acceptance import accepted, wanted
 from nearcast.model.area import Circle
@@ -17,6 +16,7 @@ from nearcast.model.subscription import Subscription
 from nearcast.model.time import EVER, Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Cancellable
+from nearcast.runtime.recent import Recent
 
 NotificationRow = tuple[Instant, str, str, str, str, int, int]
 NOTIFICATION_COLUMNS: Final = 7

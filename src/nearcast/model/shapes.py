@@ -10,7 +10,7 @@ from shapely.affinity import translate
 from shapely.geometry.base import BaseGeometry
 
 from nearcast.model.area import Area, Box, Circle, Outline, Polygon, Rectangle
-from nearcast.model.geometry import EARTH_RADIUS, Point, distance
+from nearcast.model.geometry import EARTH_RADIUS, Point, circle_bounds, distance
 
 _CORNERS: Final = 64  # of the polygon drawn around a circle
 _WORLD: Final = shapely.box(-180.0, -90.0, 180.0, 90.0)
@@ -51,6 +51,21 @@ def covers(outer: Area, inner: Area) -> bool:
         corners = shapely.get_coordinates(lon_lat(inner))
         return all(outer.covers(Point(lat, lon)) for lon, lat in corners.tolist())
     return bool(shapely.covers(lon_lat(outer), lon_lat(inner)))
+
+
+def bounds_of(area: Area) -> tuple[float, float, float, float]:
+    """Degrees west, south, east and north of all its points, and of what the functions above take for it.
+
+    Degrees do not go around here: what crosses the antimeridian is bounded by all longitudes.
+    """
+    west, south, east, north = lon_lat(area).bounds
+    if isinstance(area, (Box, Polygon)):
+        return west, south, east, north
+    # The drawing of a large circle misses some of it, and that of a rectangle differs from it here and there.
+    s, w, n, e = circle_bounds(area.fixed_center(), area.bounding_radius())
+    if w > e:
+        w, e = -180.0, 180.0
+    return min(west, w), min(south, s), max(east, e), max(north, n)
 
 
 def lon_lat(area: Area) -> BaseGeometry:

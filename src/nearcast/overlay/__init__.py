@@ -4,5 +4,6 @@
 ``topology``           who is linked with whom, and the tree that all agree on
 ``values``             coarse contexts: merging, similarity, possible match
 ``aggregation``        few coarse contexts instead of the many that came over one link
+``routing``            what routers tell each other of contexts, and the way of a message to those it is for
 ====================  ====================================================================================
 """

@@ -4,8 +4,8 @@ import pytest
 from tests.dissemination.adhoc.village import AROUND, Village, chain, nowhere, of
 
 from nearcast.dissemination.carrier import CarriedEvents
-from nearcast.dissemination.recent import REMEMBERED, Recent
 from nearcast.model.subscription import Subscription
+from nearcast.runtime.recent import REMEMBERED, Recent
 from nearcast.transition.specification import MechanismSpec
 
 ELSEWHERE = Subscription("weather", id="other", no_local=True)

@@ -19,7 +19,6 @@ from nearcast.dissemination.adhoc.registry import spreading
 from nearcast.dissemination.adhoc.spreading import Air, Spreading, Tally
 from nearcast.dissemination.carrier import Carrier
 from nearcast.dissemination.inbox import DELIVERED, DUPLICATE
-from nearcast.dissemination.recent import Recent
 from nearcast.dissemination.transport.local_link import local_link
 from nearcast.dissemination.wire import EventMessage, event_in, message_of
 from nearcast.errors import InvalidInput
@@ -28,6 +27,7 @@ from nearcast.model.geometry import Point
 from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Address, Endpoint, Link, Repeated, Sending
+from nearcast.runtime.recent import Recent
 from nearcast.transition.agent import TransitionAgent
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.goal import Goal

@@ -14,7 +14,6 @@ from nearcast.model.geometry import (
     EARTH_RADIUS,
     HALF_CIRCUMFERENCE,
     Point,
-    circle_bounds,
     distance,
     distance_degrees,
 )
@@ -46,22 +45,9 @@ def bounds(value: Value) -> Bounds:
         lons, lats = [point.lon for point in value.values], [point.lat for point in value.values]
         return min(lons), min(lats), max(lons), max(lats)
     assert isinstance(value, Area)
-    if isinstance(value, Box):
-        return _unwrapped(value.west, value.south, value.east, value.north)
-    if isinstance(value, Polygon):
-        drawn: Bounds = value.shape.bounds
-        return drawn
-    from nearcast.model.shapes import lon_lat
+    from nearcast.model.shapes import bounds_of
 
-    # The model's drawing of a circle is a little wider than the circle, that of a rectangle differs here and there.
-    south, west, north, east = circle_bounds(value.fixed_center(), value.bounding_radius())
-    w, s, e, n = lon_lat(value).bounds
-    west, south, east, north = _unwrapped(west, south, east, north)
-    return min(west, w), min(south, s), max(east, e), max(north, n)
-
-
-def _unwrapped(west: float, south: float, east: float, north: float) -> Bounds:
-    return (west, south, east, north) if west <= east else (-180.0, south, 180.0, north)
+    return bounds_of(value)
 
 
 def extents(value: Value) -> tuple[Extent, Extent]:

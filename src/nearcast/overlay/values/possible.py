@@ -18,6 +18,7 @@ from itertools import chain, combinations
 
 from nearcast.model.area import Area
 from nearcast.model.evaluation import MOST_CHOICES, literal
+from nearcast.model.history import Context
 from nearcast.model.normal_form import Conjunct
 from nearcast.model.predicate import (
     And,
@@ -59,6 +60,11 @@ def addressed(conjuncts: tuple[Conjunct, ...], context: Coarse) -> bool:
 def possible(predicate: Predicate, context: Coarse) -> bool:
     """Whether the predicate could be true of some member."""
     return _possible(predicate, context, negated=False)
+
+
+def possibly(literal: Predicate, context: Context, optional: frozenset[str]) -> bool:
+    """The same for who judges literals one by one (``matching.entries``)."""
+    return possible(literal, Coarse(context, optional))
 
 
 def _possible(predicate: Predicate, context: Coarse, *, negated: bool) -> bool:

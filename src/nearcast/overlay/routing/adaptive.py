@@ -1,0 +1,483 @@
+"""Adaptive propagation: contexts are told where that saves more messages than it costs (5.3).
+
+Without knowledge about a link, a message goes there on speculation.  Who gets many messages in vain tells the neighbour from whom they
+come what lies behind it: a *complete composite* for the attributes that they ask for.  Who gets a composite that prunes too little sends it back.
+
+What we mend (numbers of the hazards as in our notes on 5.3):
+
+1. A message never goes back to where it came from, on speculation either.
+2. A composite is sent only by who holds one for these attributes, or more, from every other neighbour; when it loses one of these, it
+   retires what it made of them, and so does who got that.
+3. What feeds a composite that was sent is pinned: that it prunes little is because others prune for it.
+4. A composite without updates is worth any message; smoothing starts with the first window; windows of which a composite saw only a part do
+   not count; what a neighbour holds already is not chosen again, and a superset retires its subsets on both sides.
+5. A message for everybody asks for no attribute, and every composite knows whether anybody is there.
+
+All this is said of one link in one tree: with another tree it begins anew, on speculation, so nobody is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from nearcast.matching.context_columns import Questions
+from nearcast.matching.entries import Judge
+from nearcast.model.history import Context
+from nearcast.overlay.routing.benefit import Rate, benefit
+from nearcast.overlay.routing.composites import Change, Condense, Held, Listed, Names, Partial, Sent
+from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.messages import (
+    STREAM,
+    Again,
+    Attributes,
+    Everything,
+    Handle,
+    Partials,
+    Retired,
+    Stream,
+    Unwanted,
+    attributes_tree,
+    context_of,
+)
+from nearcast.overlay.routing.settings import AdaptiveSettings
+from nearcast.overlay.routing.streams import MOST_WAITING, Incoming
+from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.wire import Routed, asked
+from nearcast.overlay.values.possible import possibly
+from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address
+
+_NO_SOURCES: Final[Mapping[Address, Names]] = {}
+_ALL: Final = np.ones(1, np.bool_)
+_HERE: Final = ""
+"""Stands for the contexts that are registered here, among neighbours."""
+
+
+class _Link:
+    """What is known of, and was said to, one neighbour."""
+
+    def __init__(self) -> None:
+        self.held: Final[dict[Names, Held]] = {}
+        self.sent: Final[dict[Names, Sent]] = {}
+        self.in_vain: Final[dict[Names, Rate]] = {}
+        """False positives: messages that came from there, by the attributes that they asked for."""
+
+        self.updates: Final[dict[str, Rate]] = {}
+        """By attribute: changes behind that link."""
+
+        self.incoming: Final[Incoming[Stream]] = Incoming()
+
+    def covering(self, names: Names) -> Held | None:
+        """A complete composite for these attributes: the smallest."""
+        if not self.incoming.begun:
+            return None
+        found = [held for held in self.held.values() if names <= held.names]
+        return min(found, key=lambda held: (len(held.names), sorted(held.names)), default=None)
+
+
+class Adaptive(Knowledge):
+    """``condense`` makes the list of partial contexts of a composite: as it is, or aggregated."""
+
+    kinds = (*STREAM, Again)
+
+    def __init__(
+        self, settings: AdaptiveSettings | None = None, judge: Judge = possibly, condense: Condense = Listed
+    ) -> None:
+        self._settings: Final = settings or AdaptiveSettings()
+        self._judge: Final = judge
+        self._condense: Final = condense
+        self._tree: TreeView = NoTree()
+        self._local: Final[dict[Handle, Context]] = {}
+        self._local_updates: Final[dict[str, Rate]] = {}
+        self._links: dict[Address, _Link] = {}
+        self._numbers: Final[dict[Address, int]] = {}
+        """Of the next message to each neighbour."""
+
+        self._told: Final[set[Address]] = set()
+        """Neighbours that joined in this tree."""
+
+        self._early: dict[Address, list[Stream]] = {}
+        """Of a tree that is not known here yet."""
+
+        self._updates = self._resent = self._invalidations = self._prunes = 0
+        self._around: Surroundings
+
+    def start(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        window = self._settings.window
+        # Not all at one instant: routers did not start their clocks together.
+        surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
+
+    def statistics(self) -> KnowledgeStatistics:
+        held = [held for link in self._links.values() for held in link.held.values()]
+        return KnowledgeStatistics(
+            entries=sum(len(composite.partials) for composite in held),
+            rows=sum(composite.table.rows for composite in held),
+            updates_sent=self._updates,
+            resent=self._resent,
+            invalidations_sent=self._invalidations,
+            composites_held=len(held),
+            composites_sent=sum(len(link.sent) for link in self._links.values()),
+            prunes=self._prunes,
+        )
+
+    def held(self, neighbour: Address) -> frozenset[Names]:
+        """The attribute sets of the composites from there."""
+        return frozenset(self._links[neighbour].held) if neighbour in self._links else frozenset()
+
+    def sent(self, neighbour: Address) -> frozenset[Names]:
+        return frozenset(self._links[neighbour].sent) if neighbour in self._links else frozenset()
+
+    # Contexts
+
+    def local(self, handle: Handle, context: Context | None) -> None:
+        before = self._local.pop(handle, None)
+        if context is not None:
+            self._local[handle] = context
+        old, new = _whole(before), _whole(context)
+        _count(self._local_updates, old, new)
+        self._changed(_HERE, None, [(old, new)])
+
+    def _changed(
+        self, source: Address, names: Names | None, changes: list[tuple[Partial | None, Partial | None]]
+    ) -> None:
+        """Keep composites up to date of which that is a source; ``names``: that composite of the neighbour's."""
+        for neighbour, link in self._links.items():
+            if neighbour == source:
+                continue
+            for sent in link.sent.values():
+                if names is None or sent.sources.get(source) == names:
+                    self._tell(neighbour, sent, [part for old, new in changes for part in sent.changed(old, new)])
+
+    def _tell(self, neighbour: Address, sent: Sent, changes: Iterable[Change]) -> None:
+        newest = dict(changes)
+        if newest:
+            self._updates += 1
+            self._say(neighbour, _partials(sent.names, newest.items(), *self._next(neighbour), whole=False))
+
+    # Messages
+
+    def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
+        conjuncts = asked(message)
+        names = _names_of(conjuncts)
+        return [
+            neighbour
+            for neighbour, link in self._links.items()
+            if neighbour != came_from and self._wanted(link, conjuncts, names)
+        ]
+
+    def _wanted(self, link: _Link, conjuncts: Questions, names: list[Names]) -> bool:
+        """Somebody there could match, or nobody knows."""
+        used: dict[Names, Held] = {}
+        for conjunct, constrained in zip(conjuncts, names, strict=True):
+            held = link.covering(constrained)
+            if held is None or len(held.table.groups((conjunct,), _ALL)):
+                return True
+            used[held.names] = held
+        if used:
+            self._prunes += 1
+            for held in used.values():
+                held.prunes.count += 1
+        return False
+
+    def judged(self, message: Routed, came_from: Address | None, *, useful: bool) -> None:
+        link = self._links.get(came_from) if came_from is not None else None
+        if useful or link is None:
+            return
+        names: Names = frozenset().union(*_names_of(asked(message)))
+        link.in_vain.setdefault(names, Rate()).count += 1
+
+    # Windows
+
+    def _window_ends(self) -> None:
+        settings = self._settings
+        window, newest = settings.window, settings.newest
+        updates = {_HERE: _turned(self._local_updates, window, newest)}
+        for neighbour, link in self._links.items():
+            updates[neighbour] = _turned(link.updates, window, newest)
+        for neighbour in list(self._links):
+            self._propagate(neighbour, updates)
+        for neighbour in list(self._links):
+            self._invalidate(neighbour)
+
+    def _propagate(self, neighbour: Address, updates: dict[Address, dict[str, float]]) -> None:
+        """Alg. 5.3."""
+        settings, link = self._settings, self._links[neighbour]
+        chosen: list[Names] = []
+        for names, rate in list(link.in_vain.items()):
+            in_vain = rate.turn(settings.window, settings.newest)
+            if in_vain * settings.window < 0.01:
+                del link.in_vain[names]  # nobody has asked for that for long
+                continue
+            others = [rates for source, rates in updates.items() if source != neighbour]
+            expected = sum(rates.get(name, 0.0) for rates in others for name in names)
+            if benefit(in_vain, expected) > settings.propagate_above and self._sources(neighbour, names) is not None:
+                known = [*chosen, *link.sent]
+                if not any(names <= other for other in known):
+                    chosen = [other for other in chosen if not other < names]
+                    chosen.append(names)
+        for names in sorted(chosen, key=sorted):
+            self._send_composite(neighbour, names)
+
+    def _invalidate(self, neighbour: Address) -> None:
+        """Alg. 5.5."""
+        settings, link = self._settings, self._links[neighbour]
+        for names, held in list(link.held.items()):
+            prunes = held.prunes.count if held.measured else None
+            if prunes is None:
+                held.prunes.count = held.updates.count = 0
+                held.measured = True
+                continue
+            gained = held.prunes.turn(settings.window, settings.newest)
+            cost = held.updates.turn(settings.window, settings.newest)
+            if benefit(gained, cost) < settings.invalidate_below and not self._pinned(neighbour, names):
+                self._refuse(neighbour, names)
+
+    def _pinned(self, neighbour: Address, names: Names) -> bool:
+        return any(
+            sent.sources.get(neighbour) == names
+            for other, link in self._links.items()
+            if other != neighbour
+            for sent in link.sent.values()
+        )
+
+    def _refuse(self, neighbour: Address, names: Names) -> None:
+        self._drop(neighbour, [names])
+        self._invalidations += 1
+        tree, number = self._next(neighbour)
+        self._say(neighbour, Unwanted(tree=tree, number=number, names=_sorted(names)))
+        self._cascade()
+
+    # Composites that are sent
+
+    def _sources(
+        self, neighbour: Address, names: Names, current: Mapping[Address, Names] = _NO_SOURCES
+    ) -> dict[Address, Names] | None:
+        """From every other neighbour a composite that covers these attributes, if possible the current one; none: one is missing."""
+        sources: dict[Address, Names] = {}
+        for other, link in self._links.items():
+            if other == neighbour:
+                continue
+            if other in current:
+                sources[other] = current[other]
+                continue
+            held = link.covering(names)
+            if held is None:
+                return None
+            sources[other] = held.names
+        return sources
+
+    def _send_composite(self, neighbour: Address, names: Names) -> None:
+        link = self._links[neighbour]
+        made = self._made(neighbour, names)
+        if made is None:
+            return
+        for smaller in [other for other in link.sent if other < names]:
+            del link.sent[smaller]  # whoever gets the larger one drops it by itself
+        link.sent[names] = made
+        for asked_for in [other for other in link.in_vain if other <= names]:
+            del link.in_vain[asked_for]
+        self._updates += 1
+        self._say(neighbour, _partials(names, made.condensed.all(), *self._next(neighbour), whole=True))
+
+    def _made(self, neighbour: Address, names: Names) -> Sent | None:
+        """Alg. 5.1, 5.2, of what is known now."""
+        sources = self._sources(neighbour, names)
+        if sources is None:
+            return None
+        sent = Sent(names, self._condense(names))
+        sent.sources = sources
+        for context in self._local.values():
+            sent.changed(None, (context, frozenset()))
+        for other, held in sources.items():
+            for partial in self._links[other].held[held].partials.values():
+                sent.changed(None, partial)
+        return sent
+
+    def _cascade(self) -> None:
+        """Composites whose sources have changed: made of others if there are any, otherwise retired."""
+        for neighbour, link in self._links.items():
+            for names, sent in list(link.sent.items()):
+                sources = self._sources(neighbour, names, sent.sources)
+                if sources is None:
+                    self._retire(neighbour, names)
+                elif sources != sent.sources:
+                    self._send_composite(neighbour, names)
+
+    def _retire(self, neighbour: Address, names: Names) -> None:
+        """Also of one that the neighbour does not want: it may have got it once more meanwhile."""
+        if self._links[neighbour].sent.pop(names, None) is not None:
+            self._updates += 1
+            tree, number = self._next(neighbour)
+            self._say(neighbour, Retired(tree=tree, number=number, names=_sorted(names)))
+
+    def _drop(self, neighbour: Address, composites: Iterable[Names]) -> None:
+        """Forget composites from there; what was made of them has to be made anew (``_cascade``)."""
+        held = self._links[neighbour].held
+        for names in composites:
+            if held.pop(names, None) is not None:
+                for link in self._links.values():
+                    for sent in link.sent.values():
+                        if sent.sources.get(neighbour) == names:
+                            del sent.sources[neighbour]
+
+    # What neighbours say
+
+    def heard(self, neighbour: Address, message: Message) -> None:
+        if isinstance(message, Again):
+            if message.tree == self._tree.identity and neighbour in self._links:
+                self._say_everything(neighbour)
+        elif isinstance(message, Stream):
+            if message.tree == self._tree.identity and neighbour in self._links:
+                self._listen(neighbour, message)
+            else:
+                early = self._early.setdefault(neighbour, [])
+                if len(early) < MOST_WAITING:
+                    early.append(message)
+
+    def _listen(self, neighbour: Address, message: Stream) -> None:
+        ready = self._links[neighbour].incoming.take(message)
+        for said in ready:
+            self._understand(neighbour, said)
+        if any(not isinstance(said, Partials) or said.whole for said in ready):
+            self._cascade()
+
+    def _understand(self, neighbour: Address, message: Stream) -> None:
+        link = self._links[neighbour]
+        match message:
+            case Partials():
+                self._take(neighbour, link, message)
+            case Everything():
+                self._drop(neighbour, list(link.held))
+                for composite in message.composites:
+                    self._take(neighbour, link, composite)
+            case Retired():
+                self._drop(neighbour, [frozenset(message.names)])
+            case Unwanted():
+                self._retire(neighbour, frozenset(message.names))
+
+    def _take(self, neighbour: Address, link: _Link, message: Partials) -> None:
+        names = frozenset(message.names)
+        if message.whole:
+            self._drop(neighbour, [other for other in link.held if other <= names])
+            link.held[names] = Held(names, self._judge)
+        held = link.held.get(names)
+        if held is None:  # what said that it is not wanted was lost, or is still on its way
+            if not any(names <= other for other in link.held):
+                tree, number = self._next(neighbour)
+                self._say(neighbour, Unwanted(tree=tree, number=number, names=message.names))
+            return
+        held.updates.count += not message.whole
+        changes = []
+        for which, attributes, optional in message.partials:
+            partial = None if attributes is None else (context_of(attributes), frozenset(optional))
+            old, new = held.put(which, partial)
+            changes.append((old, new))
+            if not message.whole:
+                _count(link.updates, old, new)
+        if not message.whole:
+            self._changed(neighbour, names, changes)
+
+    # The tree, and what is lost
+
+    def tree_changed(self, tree: TreeView) -> None:
+        if tree.identity != self._tree.identity:
+            self._links = {neighbour: _Link() for neighbour in sorted(tree.neighbours)}
+            self._tree = tree
+            self._told.clear()
+            for neighbour in self._links:
+                self._begin(neighbour)
+        self._tree = tree
+        early, self._early = self._early, {}
+        for neighbour, messages in early.items():
+            for message in messages:
+                if message.tree == tree.identity and neighbour in self._links:
+                    self._listen(neighbour, message)
+
+    def joined(self, neighbour: Address) -> None:
+        """Also one that was there in this tree before: then nobody knows what it has forgotten."""
+        if neighbour in self._told:
+            self._forget(neighbour)
+            self._begin(neighbour)
+        self._told.add(neighbour)
+
+    def left(self, neighbour: Address) -> None:
+        self._forget(neighbour)
+
+    def _forget(self, neighbour: Address) -> None:
+        if neighbour in self._links:
+            self._drop(neighbour, list(self._links[neighbour].held))
+            self._links[neighbour] = _Link()
+            self._cascade()
+
+    def _begin(self, neighbour: Address) -> None:
+        """Numbers go on from the clock, above all that were used before: who comes back to a tree may not seem to repeat itself."""
+        self._numbers[neighbour] = max(self._numbers.get(neighbour, 0), self._around.now())
+        self._say_everything(neighbour)
+
+    def news(self, neighbour: Address) -> bytes:
+        said = self._numbers.get(neighbour, 0)
+        return self._tree.identity.to_bytes(8, "little", signed=True) + said.to_bytes(8, "little")
+
+    def heard_news(self, neighbour: Address, news: bytes) -> None:
+        link = self._links.get(neighbour)
+        if link is None or len(news) != 16 or int.from_bytes(news[:8], "little", signed=True) != self._tree.identity:
+            return
+        if link.incoming.lacks(int.from_bytes(news[8:], "little")):
+            self._around.send(neighbour, Again(self._tree.identity))
+
+    def _say_everything(self, neighbour: Address) -> None:
+        self._resent += 1
+        self._updates += 1
+        tree, number = self._next(neighbour)
+        composites = tuple(
+            _partials(sent.names, sent.condensed.all(), tree, number, whole=True)
+            for sent in self._links[neighbour].sent.values()
+        )
+        self._say(neighbour, Everything(tree=tree, number=number, composites=composites))
+
+    def _next(self, neighbour: Address) -> tuple[int, int]:
+        number = self._numbers.get(neighbour, 0)
+        self._numbers[neighbour] = number + 1
+        return self._tree.identity, number
+
+    def _say(self, neighbour: Address, message: Stream) -> None:
+        self._around.send(neighbour, message)
+
+
+def _whole(context: Context | None) -> Partial | None:
+    return None if context is None else (context, frozenset())
+
+
+def _names_of(conjuncts: Questions) -> list[Names]:
+    """Attr(M), by conjunct."""
+    return [frozenset(name for question in conjunct for name in question.names) for conjunct in conjuncts]
+
+
+def _sorted(names: Names) -> Attributes:
+    return tuple(sorted(names))
+
+
+def _partials(
+    names: Names, partials: Iterable[tuple[int, Partial | None]], tree: int, number: int, *, whole: bool
+) -> Partials:
+    rows = tuple(
+        (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), _sorted(partial[1]))
+        for each, partial in partials
+    )
+    return Partials(tree=tree, number=number, names=_sorted(names), whole=whole, partials=rows)
+
+
+def _turned(rates: dict[str, Rate], window: float, newest: float) -> dict[str, float]:
+    return {name: rate.turn(window, newest) for name, rate in rates.items()}
+
+
+def _count(rates: dict[str, Rate], before: Partial | None, after: Partial | None) -> None:
+    """An update of each attribute that is another now (Eq. 5.4)."""
+    old, new = (before or ({}, None))[0], (after or ({}, None))[0]
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old or name not in new or type(old[name]) is not type(new[name]) or old[name] != new[name]:
+            rates.setdefault(name, Rate()).count += 1

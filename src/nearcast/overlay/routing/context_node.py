@@ -1,0 +1,83 @@
+"""The node of an access network (ContextNode, 2.4.2): devices register their contexts with it, and get what is for them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nearcast.model.event import Event
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.routing.access import FROM_DEVICE, PORT, Present, RegisterAgain, Registration, Send
+from nearcast.overlay.routing.messages import Handle, context_of
+from nearcast.overlay.routing.router import Router
+from nearcast.overlay.routing.wire import event_in, routed
+from nearcast.runtime.host import Component, Host
+from nearcast.runtime.ports import Address, Endpoint
+
+
+class ContextNode(Component):
+    """Beside the router of its host, before which it must not start."""
+
+    def __init__(self, interface: str = "access", lease: float = 30.0) -> None:
+        self._interface: Final = interface
+        self._lease: Final = lease
+        """Seconds after which a device that says nothing is gone."""
+
+        self._versions: Final[dict[Address, dict[int, int]]] = {}
+        self._handles: Final[dict[tuple[Address, int], Handle]] = {}
+        self._owner: Final[dict[Handle, Address]] = {}
+        self._heard: Final[dict[Address, Instant]] = {}
+        self._host: Host
+        self._router: Router
+        self._endpoint: Endpoint
+
+    def start(self, host: Host) -> None:
+        self._host, self._router = host, host.component(Router)
+        self._router.deliver = self._deliver
+        self._endpoint = host.link(self._interface).open(PORT, self._receive, *FROM_DEVICE)
+        host.timers.every(self._lease / 2, self._drop_silent)
+
+    def _receive(self, device: Address, message: Any) -> None:
+        self._heard[device] = self._host.now()
+        match message:
+            case Registration():
+                self._register(device, message)
+            case Present():
+                known = self._versions.get(device, {})
+                if dict(message.contexts) != {each: v for each, v in known.items() if (device, each) in self._handles}:
+                    self._endpoint.send(device, RegisterAgain())
+            case Send():
+                self._router.publish(event_in(message.message))
+
+    def _register(self, device: Address, message: Registration) -> None:
+        versions = self._versions.setdefault(device, {})
+        if versions.get(message.context, 0) >= message.version:
+            return
+        versions[message.context] = message.version
+        key = device, message.context
+        handle = self._handles.get(key)
+        if message.attributes is None:
+            self._remove(key)
+        elif handle is None:
+            handle = self._handles[key] = self._router.register(context_of(message.attributes))
+            self._owner[handle] = device
+        else:
+            self._router.update(handle, context_of(message.attributes))
+
+    def _remove(self, key: tuple[Address, int]) -> None:
+        handle = self._handles.pop(key, None)
+        if handle is not None:
+            del self._owner[handle]
+            self._router.remove(handle)
+
+    def _drop_silent(self) -> None:
+        before = self._host.now() - round(self._lease * MICROSECONDS)
+        for device in [device for device, heard in self._heard.items() if heard <= before]:
+            del self._heard[device]
+            for number in self._versions.pop(device, {}):
+                self._remove((device, number))
+
+    def _deliver(self, event: Event, handles: frozenset[Handle]) -> None:
+        """One copy for each device, however many of its contexts it is for."""
+        devices = sorted({self._owner[handle] for handle in handles if handle in self._owner})
+        if devices:
+            self._endpoint.send_all(devices, routed(event, self._host.name))

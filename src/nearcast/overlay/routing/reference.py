@@ -1,0 +1,200 @@
+"""The reference: each context reaches each router, and no message takes a way in vain (Alg. 3.1, 3.2).
+
+Where a context lies is not recorded but follows from its origin: when the tree changes, entries change sides by themselves.
+Links may lose and reorder what is said.  Versions take care of the order; for what is lost, neighbours compare digests of
+what they know with every heartbeat, and tell each other what differs, origin by origin.
+
+A removal is remembered for a while only, so what was lost may come back after it; then the origin itself, to which it comes
+as well, removes it again.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import xor
+from typing import Final
+
+import numpy as np
+
+from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.model.history import Context
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.known import Known
+from nearcast.overlay.routing.messages import ContextEntry, Entries, Handle, OriginDigests, context_in, entry_of
+from nearcast.overlay.routing.settings import RoutingSettings
+from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.wire import Routed, asked
+from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address
+
+_NOWHERE: Final = -1
+
+
+class Reference(Knowledge):
+    """``judge``: what counts as a match; ``possibly`` where contexts were made coarse on the way (``reporting``)."""
+
+    kinds = (ContextEntry, Entries, OriginDigests)
+
+    def __init__(self, settings: RoutingSettings | None = None, judge: Judge = surely) -> None:
+        self._settings: Final = settings or RoutingSettings()
+        self._known: Final = Known(self._settings.tombstone)
+        self._table: Final[EntryTable[Handle]] = EntryTable(judge)
+        self._tree: TreeView = NoTree()
+        self._neighbours: tuple[Address, ...] = ()
+        self._origins: Final[dict[Address, int]] = {}
+        self._side = np.zeros(0, np.int32)
+        """By number of an origin: behind which neighbour it lies."""
+
+        self._unreachable_since: Final[dict[Address, Instant]] = {}
+        self._differs: Final[dict[Address, int]] = {}
+        self._digest_now: int | None = None
+        self._updates = 0
+        self._resent = 0
+        self._around: Surroundings
+
+    def start(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        surroundings.timers.every(self._settings.unreachable / 2, self._forget_unreachable)
+
+    def statistics(self) -> KnowledgeStatistics:
+        return KnowledgeStatistics(
+            entries=len(self._known), rows=self._table.rows, updates_sent=self._updates, resent=self._resent
+        )
+
+    # Contexts
+
+    def local(self, handle: Handle, context: Context | None) -> None:
+        before = self._known.get(handle)
+        entry = entry_of(handle, 1 if before is None else before.version + 1, self._around.me, context)
+        self._take(entry, None)
+
+    def heard(self, neighbour: Address, message: Message) -> None:
+        match message:
+            case ContextEntry():
+                self._take(message, neighbour)
+            case Entries():
+                for entry in message.entries:
+                    self._take(entry, neighbour)
+            case OriginDigests() if message.tree == self._tree.identity:
+                self._answer(neighbour, message.digests)
+
+    def _take(self, entry: ContextEntry, came_from: Address | None) -> None:
+        me = self._around.me
+        if came_from is not None and entry.origin == me:
+            self._correct(entry)
+            return
+        if not self._known.take(entry, self._around.now()):
+            return
+        self._digest_now = None
+        if entry.origin != me:
+            context = context_in(entry)
+            if context is None:
+                self._table.remove(entry.handle)
+            else:
+                self._table.put(entry.handle, self._number(entry.origin), context)
+        for neighbour in self._neighbours:
+            if neighbour != came_from:
+                self._updates += 1
+                self._around.send(neighbour, entry)
+
+    def _correct(self, entry: ContextEntry) -> None:
+        """Somebody speaks of our own contexts: of one that is gone, also from before we failed, it must not."""
+        own = self._known.get(entry.handle)
+        gone = own is None or own.attributes is None
+        if gone and entry.attributes is not None and (own is None or own.version <= entry.version):
+            self._take(entry_of(entry.handle, entry.version + 1, entry.origin, None), None)
+
+    def _number(self, origin: Address) -> int:
+        number = self._origins.get(origin)
+        if number is None:
+            number = self._origins[origin] = len(self._origins)
+            if number >= len(self._side):
+                self._side = np.append(self._side, np.full(len(self._side) + 16, _NOWHERE, np.int32))
+            self._side[number] = self._side_of(origin)
+        return number
+
+    def _side_of(self, origin: Address) -> int:
+        hop = self._tree.next_hop(origin) if origin in self._tree else None
+        return _NOWHERE if hop is None else self._neighbours.index(hop)
+
+    # Messages
+
+    def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
+        sides = self._side[: len(self._origins)]
+        among = sides >= 0
+        if came_from in self._neighbours:
+            among &= sides != self._neighbours.index(came_from)
+        met = self._table.groups(asked(message), among)
+        return [self._neighbours[side] for side in sorted(set(sides[met].tolist()))]
+
+    # The tree
+
+    def tree_changed(self, tree: TreeView) -> None:
+        self._tree, self._digest_now = tree, None
+        self._neighbours = tuple(sorted(tree.neighbours))
+        self._differs.clear()
+        now = self._around.now()
+        for origin, number in self._origins.items():
+            self._side[number] = self._side_of(origin)
+        for origin in self._known.origins():
+            if origin in tree:
+                self._unreachable_since.pop(origin, None)
+            else:
+                self._unreachable_since.setdefault(origin, now)
+
+    def joined(self, neighbour: Address) -> None:
+        known = self._known
+        self._resend(neighbour, [entry for origin in known.origins() for entry in known.of(origin)])
+
+    def left(self, neighbour: Address) -> None:
+        self._differs.pop(neighbour, None)
+
+    def _forget_unreachable(self) -> None:
+        before = self._around.now() - round(self._settings.unreachable * MICROSECONDS)
+        for origin, since in list(self._unreachable_since.items()):
+            if since <= before:
+                del self._unreachable_since[origin]
+                for entry in self._known.forget(origin):
+                    self._table.remove(entry.handle)
+
+    # What is lost
+
+    def news(self, neighbour: Address) -> bytes:  # noqa: ARG002 - the same to all
+        return self._tree.identity.to_bytes(8, "little", signed=True) + self._digest().to_bytes(8, "little")
+
+    def heard_news(self, neighbour: Address, news: bytes) -> None:
+        """What differs once may be on its way; what differs twice is looked into."""
+        if len(news) != 16 or int.from_bytes(news[:8], "little", signed=True) != self._tree.identity:
+            return
+        if int.from_bytes(news[8:], "little") == self._digest():
+            self._differs.pop(neighbour, None)
+            return
+        times = self._differs[neighbour] = self._differs.get(neighbour, 0) + 1
+        if times >= 2:
+            del self._differs[neighbour]
+            self._resent += 1
+            self._around.send(neighbour, OriginDigests(self._tree.identity, self._reachable()))
+
+    def _reachable(self) -> dict[Address, int]:
+        # Those out of reach may be forgotten here and not there.
+        return {origin: digest for origin, digest in self._known.digests().items() if origin in self._tree}
+
+    def _digest(self) -> int:
+        if self._digest_now is None:
+            self._digest_now = reduce(xor, self._reachable().values(), 0)
+        return self._digest_now
+
+    def _answer(self, neighbour: Address, theirs: dict[Address, int]) -> None:
+        ours = self._reachable()
+        differing = [origin for origin in sorted(ours.keys() | theirs.keys()) if ours.get(origin) != theirs.get(origin)]
+        self._resend(neighbour, [entry for origin in differing for entry in self._known.of(origin)])
+        if any(origin not in ours for origin in differing):
+            # Of these it is the other side that has to say something.
+            self._around.send(neighbour, OriginDigests(self._tree.identity, ours))
+
+    def _resend(self, neighbour: Address, entries: list[ContextEntry]) -> None:
+        if entries:
+            self._resent += 1
+            self._updates += 1
+            self._around.send(neighbour, Entries(tuple(entries)))

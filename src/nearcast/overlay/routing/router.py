@@ -1,0 +1,178 @@
+"""The router: contexts that are registered here, messages that come by, and what it knows of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nearcast.errors import UnknownName
+from nearcast.model.event import Event
+from nearcast.model.history import Context
+from nearcast.model.time import Instant
+from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.local import LocalContexts
+from nearcast.overlay.routing.messages import PORT, Handle
+from nearcast.overlay.routing.reporting import Exact, Reporting
+from nearcast.overlay.routing.settings import RoutingSettings
+from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
+from nearcast.overlay.topology.topology import Topology
+from nearcast.runtime.host import Component, Host
+from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address, Endpoint
+from nearcast.runtime.recent import Recent
+
+Deliver = Callable[[Event, frozenset[Handle]], None]
+"""``deliver(event, handles)``: to the contexts registered here that it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterStatistics:
+    local: int
+    """Contexts that are registered here."""
+
+    published: int
+    received: int
+    forwarded: int
+    """Copies that were sent to neighbours, those of own messages included."""
+
+    delivered: int
+    """Messages that were for somebody here."""
+
+    false_positives: int
+    """Messages that came for nothing: neither passed on nor delivered (Def. 3.10)."""
+
+    repeated: int
+    """Messages that had come before, as happens when the tree changes."""
+
+    knowledge: KnowledgeStatistics
+
+
+class Router(Component):
+    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        reporting: Reporting | None = None,
+        settings: RoutingSettings | None = None,
+        deliver: Deliver | None = None,
+    ) -> None:
+        self.knowledge: Final = knowledge
+        self.deliver: Deliver | None = deliver
+        self.local: Final = LocalContexts(reporting or Exact())
+        self._settings: Final = settings or RoutingSettings()
+        self._tree: TreeView = NoTree()
+        self._seen: Final = Recent()
+        self._number: Instant = 0
+        self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
+        self._host: Host
+        self._endpoint: Endpoint
+
+    def start(self, host: Host) -> None:
+        self._host = host
+        self._endpoint = host.link(self._settings.interface).open(PORT, self._receive, Routed, *self.knowledge.kinds)
+        self._number = host.now()
+        for component in host.components:
+            if isinstance(component, Topology):
+                component.listen(self)
+        self.knowledge.start(
+            Surroundings(me=host.name, now=host.now, timers=host.timers, random=host.random("routing"), send=self._send)
+        )
+
+    def statistics(self) -> RouterStatistics:
+        return RouterStatistics(
+            local=len(self.local),
+            published=self._published,
+            received=self._received,
+            forwarded=self._forwarded,
+            delivered=self._delivered,
+            false_positives=self._in_vain,
+            repeated=self._repeated,
+            knowledge=self.knowledge.statistics(),
+        )
+
+    # Contexts that are registered here
+
+    def new_handle(self) -> Handle:
+        """One that was never used, in an earlier life of this router either: numbers start with the clock."""
+        self._number += 1
+        return f"{self._host.name}/{self._number}"
+
+    def register(self, context: Context) -> Handle:
+        handle = self.new_handle()
+        self._put(handle, context)
+        return handle
+
+    def update(self, handle: Handle, context: Context) -> None:
+        self._must_know(handle)
+        self._put(handle, context)
+
+    def remove(self, handle: Handle) -> None:
+        self._must_know(handle)
+        self.local.remove(handle)
+        self.knowledge.local(handle, None)
+
+    def _put(self, handle: Handle, context: Context) -> None:
+        report = self.local.put(handle, context)
+        if report is not None:
+            self.knowledge.local(handle, report)
+
+    def _must_know(self, handle: Handle) -> None:
+        if handle not in self.local:
+            raise UnknownName(f"no context {handle!r} is registered here")
+
+    # Messages
+
+    def publish(self, event: Event) -> None:
+        """Send a message to whoever has a context that it is for."""
+        message = routed(event, self._host.name)
+        self._published += 1
+        self._seen.add(message.id, self._host.now())
+        self._pass_on(message, None)
+
+    def _receive(self, sender: Address, message: Any) -> None:
+        if not isinstance(message, Routed):
+            self.knowledge.heard(sender, message)
+            return
+        self._received += 1
+        if self._seen.add(message.id, self._host.now()):
+            self._pass_on(message, sender)
+        else:
+            self._repeated += 1
+
+    def _pass_on(self, message: Routed, came_from: Address | None) -> None:
+        neighbours = self.knowledge.towards(message, came_from)
+        if neighbours:
+            self._forwarded += len(neighbours)
+            self._endpoint.send_all(neighbours, one_hop_further(message))
+        handles = self.local.addressed(asked(message))
+        if came_from is not None:
+            self._in_vain += not neighbours and not handles
+            self.knowledge.judged(message, came_from, useful=bool(neighbours or handles))
+        if handles:
+            self._delivered += 1
+            if self.deliver is not None:
+                self.deliver(event_in(message), handles)
+
+    def _send(self, neighbour: Address, message: Message) -> None:
+        self._endpoint.send(neighbour, message)
+
+    # The tree (``overlay.topology``: a TreeListener)
+
+    def tree_changed(self, tree: TreeView) -> None:
+        self._tree = tree
+        self.knowledge.tree_changed(tree)
+
+    def joined(self, neighbour: Address) -> None:
+        self.knowledge.joined(neighbour)
+
+    def left(self, neighbour: Address) -> None:
+        self.knowledge.left(neighbour)
+
+    def news(self, neighbour: Address) -> bytes:
+        return self.knowledge.news(neighbour)
+
+    def heard(self, neighbour: Address, news: bytes) -> None:
+        self.knowledge.heard_news(neighbour, news)

@@ -1,0 +1,111 @@
+"""The table of entries answers as the model does, entry by entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracle.strategies import WORLDS, World, addressing, contexts
+
+from nearcast.matching.entries import EntryTable, questions
+from nearcast.model.area import Box, Circle, Rectangle
+from nearcast.model.evaluation import evaluate
+from nearcast.model.geometry import Point
+from nearcast.model.normal_form import disjunctive_normal_form
+from nearcast.model.predicate import And, Comparison, Literal, Predicate, Property, Spatial
+from nearcast.model.values import OneOf, Range
+
+GROUPS = 4
+
+
+def matched(context: dict[str, Any], predicate: Predicate) -> bool:
+    return any(evaluate(And(conjunct), context) is True for conjunct in disjunctive_normal_form(predicate))
+
+
+@given(st.data(), st.sampled_from(WORLDS))
+def test_groups_and_keys_are_those_of_the_model(data: st.DataObject, world: World) -> None:
+    table: EntryTable[int] = EntryTable()
+    known: dict[int, tuple[int, dict[str, Any]]] = {}
+    changes = st.tuples(st.integers(0, 12), st.integers(0, GROUPS - 1), st.one_of(st.none(), contexts(world)))
+    for key, group, context in data.draw(st.lists(changes, max_size=25)):
+        if context is None:
+            table.remove(key)
+            known.pop(key, None)
+        else:
+            table.put(key, group, context)
+            known[key] = group, context
+    assert len(table) == len(known)
+    assert dict(table.items()) == {key: context for key, (_, context) in known.items()}
+    among = np.array(data.draw(st.lists(st.booleans(), min_size=GROUPS, max_size=GROUPS)))
+    for _ in range(3):
+        predicate = data.draw(addressing(world))
+        asked = questions(disjunctive_normal_form(predicate))
+        expected = {key for key, (_, context) in known.items() if matched(context, predicate)}
+        found = table.keys(asked)
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+        assert set(table.groups(asked, among).tolist()) == {known[key][0] for key in expected if among[known[key][0]]}
+
+
+OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+VALUES = (1, 2.5, Range(1, 3), Range(2, 2), Range(2**60, 2**61), OneOf({1, 4}), "2", True, 2**60)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("number", [1, 2, 2.5, 3, 2**60])
+def test_ranges_and_large_numbers_are_compared_as_the_model_compares(op: str, number: float) -> None:
+    from nearcast.model.predicate import Not
+
+    table: EntryTable[int] = EntryTable()
+    for key, value in enumerate(VALUES):
+        table.put(key, 0, {"x": value})
+    atom = Comparison(op, Property("x"), Literal(number))
+    for literal in (atom, Not(atom)):
+        expected = {key for key, value in enumerate(VALUES) if evaluate(literal, {"x": value}) is True}
+        assert set(table.keys(questions(((literal,),)))) == expected
+
+
+@pytest.mark.parametrize("lat", [0.0, 49.8, 89.9, -89.99])
+@pytest.mark.parametrize("lon", [8.6, 179.9999, -180.0])
+def test_bounds_leave_nobody_out_near_poles_and_the_antimeridian(lat: float, lon: float) -> None:
+    table: EntryTable[int] = EntryTable()
+    places: list[Any] = []
+    for north in (-0.02, -0.001, 0.0, 0.001, 0.02):
+        for east in (-0.03, -0.001, 0.0, 0.001, 0.03):
+            point = Point(max(-90.0, min(90.0, lat + north)), (lon + east + 180.0) % 360.0 - 180.0)
+            places += [point, Circle(80.0, point), Rectangle(4_000.0, 100.0, point)]
+    for key, place in enumerate(places):
+        table.put(key, 0, {"position": place})
+    here = Point(lat, lon)
+    for area in (Circle(110.0, here), Circle(3_000.0, here), Rectangle(5_000.0, 200.0, here), Box(-180, -90, 180, 90)):
+        literal = Spatial("s_within", "position", area)
+        expected = {key for key, place in enumerate(places) if evaluate(literal, {"position": place}) is True}
+        assert set(table.keys(questions(((literal,),)))) == expected
+
+
+def test_equal_contexts_of_a_group_share_a_row_and_true_is_not_one() -> None:
+    table: EntryTable[str] = EntryTable()
+    for key in "abc":
+        table.put(key, 0, {"position": Circle(5.0, Point(1, 1))})
+    table.put("d", 1, {"position": Circle(5.0, Point(1, 1))})
+    table.put("e", 0, {"flag": True})
+    table.put("f", 0, {"flag": 1})
+    assert (len(table), table.rows) == (6, 4)
+    is_one = Comparison("=", Property("flag"), Literal(1))
+    assert table.keys(questions(((is_one,),))) == ["f"]
+    for key in "abc":
+        table.remove(key)
+    table.remove("nobody")
+    assert (len(table), table.rows) == (3, 3)
+
+
+def test_values_that_went_are_forgotten() -> None:
+    table: EntryTable[int] = EntryTable()
+    for number in range(200):
+        table.put(7, 0, {"name": f"n{number}"})
+    column = table._columns._columns["name"]
+    assert len(column.values) <= 2
+    assert len(column._codes) == 1
