@@ -84,7 +84,6 @@ def path(text: str) -> Path:
         ([Circle(5, Point(1, 1)), Circle(5, Point(1, 1))], Circle(5, Point(1, 1))),
         ([frozenset("a"), frozenset("b")], OneOf([frozenset("a"), frozenset("b")])),
     ],
-    ids=str,
 )
 def test_each_kind_has_its_merge(values: list[Any], expected: Any) -> None:
     whole = merged_all([coarse({"a": value}) for value in values], FEW)
