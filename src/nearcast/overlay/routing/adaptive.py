@@ -18,6 +18,7 @@ All this is said of one link in one tree: with another tree it begins anew, on s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -199,7 +200,7 @@ class Adaptive(HopLocal):
                 del link.in_vain[names]  # nobody has asked for that for long
                 continue
             others = [rates for source, rates in updates.items() if source != neighbour]
-            expected = sum(rates.get(name, 0.0) for rates in others for name in names)
+            expected = math.fsum(rates.get(name, 0.0) for rates in others for name in names)
             if benefit(in_vain, expected) > settings.propagate_above and self._sources(neighbour, names) is not None:
                 known = [*chosen, *link.sent]
                 if not any(names <= other for other in known):

@@ -209,7 +209,7 @@ class Aggregated(HopLocal):
                     news = [row for composite in message.composites for row in partials_in(composite)]
                     self._take(link, [*gone, *news])
                 case Partials():
-                    self._take(link, list(partials_in(message)))
+                    self._take(link, partials_in(message))
 
     def _take(self, link: _Link, rows: list[Change]) -> None:
         changes: list[AggregateChange] = []

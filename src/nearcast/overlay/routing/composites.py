@@ -7,13 +7,13 @@ empty partial context stands for all of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from nearcast.matching.entries import EntryTable, Judge
 from nearcast.model.history import Context
 from nearcast.overlay.routing.benefit import Rate
-from nearcast.overlay.routing.messages import Attributes, Partials, attributes_tree, context_of
+from nearcast.overlay.routing.messages import Attributes, Everything, Partials, Stream, attributes_tree, context_of
 
 Partial = tuple[Context, frozenset[str]]
 """Attributes of somebody, or of several; and those that some of these lack."""
@@ -42,10 +42,22 @@ def partials_of(names: Names, partials: Iterable[Change], tree: int, number: int
     return Partials(tree=tree, number=number, names=in_order(names), whole=whole, partials=rows)
 
 
-def partials_in(message: Partials) -> Iterator[Change]:
-    """The rows of such a message."""
-    for number, attributes, optional in message.partials:
-        yield number, None if attributes is None else (context_of(attributes), frozenset(optional))
+def partials_in(message: Partials) -> list[Change]:
+    """The rows of such a message, unpacked; kept with it."""
+    found: list[Change] | None = message.__dict__.get("partials read")
+    if found is None:
+        found = message.__dict__["partials read"] = [
+            (number, None if attributes is None else (context_of(attributes), frozenset(optional)))
+            for number, attributes, optional in message.partials
+        ]
+    return found
+
+
+def read(message: Stream) -> None:
+    """Whether all of it can be read: raises ``InvalidInput`` if not."""
+    for composite in message.composites if isinstance(message, Everything) else (message,):
+        if isinstance(composite, Partials):
+            partials_in(composite)
 
 
 class Condensed(ABC):

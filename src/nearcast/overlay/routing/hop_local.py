@@ -11,8 +11,11 @@ their heartbeats how much they have said, and who has heard less asks for everyt
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from typing import Final
 
+from nearcast.errors import InvalidInput
+from nearcast.overlay.routing.composites import read
 from nearcast.overlay.routing.knowledge import Knowledge, Surroundings
 from nearcast.overlay.routing.messages import STREAM, Again, Everything, Partials, Stream
 from nearcast.overlay.routing.streams import MOST_WAITING, Incoming
@@ -73,6 +76,13 @@ class HopLocal(Knowledge):
                     early.append(message)
 
     def _listen(self, neighbour: Address, message: Stream) -> None:
+        try:
+            read(message)
+        except InvalidInput:
+            # What it was about is not known: nothing that was said before counts any more.
+            self._forget(neighbour)
+            self._around.send(neighbour, Again(self._tree.identity))
+            raise
         said = self._incoming[neighbour].take(message)
         if said:
             self._understand(neighbour, said)
@@ -110,7 +120,8 @@ class HopLocal(Knowledge):
         for neighbour, messages in early.items():
             for message in messages:
                 if message.tree == tree.identity and neighbour in self._incoming:
-                    self._listen(neighbour, message)
+                    with suppress(InvalidInput):
+                        self._listen(neighbour, message)
 
     def joined(self, neighbour: Address) -> None:
         """Also one that was there in this tree before: then nobody knows what it has forgotten."""
