@@ -1,5 +1,6 @@
 """What all tests share: how hard Hypothesis looks (HYPOTHESIS_PROFILE=thorough looks ten times as hard), one Spark."""
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=100 * HARDER)
 settings.load_profile(PROFILE)
+
+# A shell lets what it starts in the background ignore interruptions, and so would all programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from tests.overlay.routing_worlds import Overlay
 from nearcast.errors import InvalidEvent
 from nearcast.model.event import Event
 from nearcast.model.predicate import Predicate
+from nearcast.overlay.routing.knowledge import Knowledge
 from nearcast.overlay.routing.wire import routed
 
 Change = tuple[Any, ...]
@@ -65,3 +68,53 @@ def _sendable(predicate: Predicate) -> bool:
     except InvalidEvent:
         return False
     return True
+
+
+ASKED = ("a = 0", "a = 1", "b = 2", "a = 1 AND b = 0", "a IS NULL", "a = 2 OR b = 1", "a > 0 AND b IS NULL", "TRUE")
+
+
+def restless(knowledge: Callable[[], Knowledge], seed: int, *, loss: float, trees: bool) -> Overlay:
+    """Senders like some messages for a while, so that composites for them grow, feed others, and are sent back."""
+    random = Random(seed)
+    size = random.randrange(3, 7)
+    overlay = Overlay(size, knowledge, seed=seed, check_wire=False)
+    overlay.wires.longest = 300_000
+
+    def tree() -> list[tuple[int, int]]:
+        order = random.sample(range(size), size)
+        return [(order[child], order[random.randrange(child)]) for child in range(1, size)]
+
+    def context() -> dict[str, int]:
+        return {name: random.randrange(3) for name in "ab" if random.random() < 0.7}
+
+    overlay.connect(tree())
+    overlay.wires.loss = loss
+    for _ in range(8):
+        if trees and random.random() < 0.3:
+            overlay.connect(tree())
+        sender, liked = random.randrange(size), random.sample(ASKED, 2)
+        often = random.choice([0.02, 0.6])
+        for _ in range(random.randrange(5, 40)):
+            known = list(overlay.contexts)
+            what = random.random()
+            if what < often / 3 or len(known) < 2:
+                overlay.register(random.randrange(size), context())
+            elif what < often / 2:
+                overlay.remove(random.choice(known))
+            elif what < often:
+                overlay.update(random.choice(known), context())
+            overlay.publish(sender, random.choice(liked))
+            overlay.run(0.2)
+    overlay.wires.loss = 0.0
+    overlay.run(30)
+    everybody_gets_it(overlay, [(sender, to) for to in ASKED for sender in range(size)])
+    return overlay
+
+
+def everybody_gets_it(overlay: Overlay, asked: Sequence[tuple[int, Predicate | str]]) -> None:
+    overlay.run(30)
+    for sender, to in asked:
+        event = overlay.publish(sender, to)
+        overlay.run(8)
+        assert overlay.got(event) == overlay.expected(sender, event)
+        assert set(overlay.copies(event).values()) <= {1}

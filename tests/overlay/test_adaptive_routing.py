@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracle.strategies import WORLDS
-from tests.overlay.routing_changes import changed, changes, edges_of, messages
+from tests.overlay.routing_changes import changed, changes, edges_of, everybody_gets_it, messages, restless
 from tests.overlay.routing_worlds import Overlay
 
 from nearcast.errors import InvalidSettings
-from nearcast.model.predicate import Predicate
+from nearcast.overlay.aggregation.aggregates import Aggregation
+from nearcast.overlay.aggregation.thresholds import Fixed
 from nearcast.overlay.routing.adaptive import Adaptive
 from nearcast.overlay.routing.benefit import Rate, benefit
+from nearcast.overlay.routing.composites import Condense, Listed
+from nearcast.overlay.routing.merged import merging
 from nearcast.overlay.routing.settings import AdaptiveSettings
 
 CITY = WORLDS[2]
@@ -258,55 +259,11 @@ def test_with_contexts_and_messages_of_any_kind_nobody_is_missed(data: st.DataOb
     everybody_gets_it(overlay, [*usual, *data.draw(messages(size, CITY))])
 
 
-ASKED = ("a = 0", "a = 1", "b = 2", "a = 1 AND b = 0", "a IS NULL", "a = 2 OR b = 1", "a > 0 AND b IS NULL", "TRUE")
-
-
+@pytest.mark.parametrize("condense", [Listed, merging(Aggregation(threshold=Fixed(0.3)))], ids=["listed", "merged"])
 @pytest.mark.parametrize("trees", [False, True])
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=12)
-def test_while_composites_come_and_go_nobody_is_missed(seed: int, loss: float, trees: bool) -> None:
-    """Senders like some messages for a while, so that composites for them grow, feed others, and are sent back."""
-    random = Random(seed)
-    size = random.randrange(3, 7)
+def test_while_composites_come_and_go_nobody_is_missed(seed: int, loss: float, trees: bool, condense: Condense) -> None:
     adaptive = AdaptiveSettings(window=2.0, propagate_above=0.8, invalidate_below=0.7)
-    overlay = Overlay(size, lambda: Adaptive(adaptive), seed=seed, check_wire=False)
-    overlay.wires.longest = 300_000
-
-    def tree() -> list[tuple[int, int]]:
-        order = random.sample(range(size), size)
-        return [(order[child], order[random.randrange(child)]) for child in range(1, size)]
-
-    def context() -> dict[str, int]:
-        return {name: random.randrange(3) for name in "ab" if random.random() < 0.7}
-
-    overlay.connect(tree())
-    overlay.wires.loss = loss
-    for _ in range(8):
-        if trees and random.random() < 0.3:
-            overlay.connect(tree())
-        sender, liked = random.randrange(size), random.sample(ASKED, 2)
-        often = random.choice([0.02, 0.6])
-        for _ in range(random.randrange(5, 40)):
-            known = list(overlay.contexts)
-            what = random.random()
-            if what < often / 3 or len(known) < 2:
-                overlay.register(random.randrange(size), context())
-            elif what < often / 2:
-                overlay.remove(random.choice(known))
-            elif what < often:
-                overlay.update(random.choice(known), context())
-            overlay.publish(sender, random.choice(liked))
-            overlay.run(0.2)
-    overlay.wires.loss = 0.0
-    overlay.run(30)
-    everybody_gets_it(overlay, [(sender, to) for to in ASKED for sender in range(size)])
-
-
-def everybody_gets_it(overlay: Overlay, asked: Sequence[tuple[int, Predicate | str]]) -> None:
-    overlay.run(30)
-    for sender, to in asked:
-        event = overlay.publish(sender, to)
-        overlay.run(8)
-        assert overlay.got(event) == overlay.expected(sender, event)
-        assert set(overlay.copies(event).values()) <= {1}
+    restless(lambda: Adaptive(adaptive, condense=condense), seed, loss=loss, trees=trees)

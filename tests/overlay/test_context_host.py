@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.overlay.routing_worlds import GivenTree, Wires
 
 from nearcast.errors import UnknownName
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.overlay.routing.access import PORT
+from nearcast.overlay.routing.access import PORT, Registration, Send
 from nearcast.overlay.routing.context_host import ContextHost
 from nearcast.overlay.routing.context_node import ContextNode
 from nearcast.overlay.routing.reference import Reference
@@ -124,3 +125,65 @@ def test_devices_send_messages_by_way_of_their_node() -> None:
 def test_a_context_that_is_not_there_cannot_change() -> None:
     with pytest.raises(UnknownName):
         Town().nodes[0].update("node0/5", {})
+
+
+def again(town: Town) -> int:
+    messages, _ = town.wires.links["node0"].books.get(("sent", "register again"), (0, 0))
+    return messages
+
+
+def test_a_context_whose_deregistration_was_lost_goes_all_the_same() -> None:
+    town = Town()
+    application = town.device("phone", "node0").application(lambda _: None)
+    application.register("me", {"role": "guest"})
+    application.register("car", {"speed": 5})
+    town.run(10)
+    town.wires.loss = 1.0
+    application.deregister("car")
+    town.run(3)
+    town.wires.loss = 0.0
+    town.run(60)
+    asked = again(town)
+    assert town.nodes[0].statistics().local == 1
+    town.run(60)
+    assert again(town) == asked
+
+
+def test_a_device_that_returns_with_fewer_contexts_has_no_more() -> None:
+    town = Town()
+    lives: list[ContextHost] = []
+
+    def build() -> list[ContextHost]:
+        host = ContextHost("node0", "wired")
+        application = host.application(lambda _: None)
+        for number in range(1 if lives else 3):
+            application.register(f"c{number}", {"number": number})
+        lives.append(host)
+        return [host]
+
+    phone = town.world.add("phone", build, [town.wires])
+    phone.join()
+    town.run(10)
+    assert town.nodes[0].statistics().local == 3
+    phone.fail()
+    town.run(2)
+    phone.join()
+    town.run(60)
+    assert town.nodes[0].statistics().local == 1
+
+
+def test_what_no_device_could_have_said_is_counted_and_changes_nothing() -> None:
+    town = Town()
+    town.run(1)
+    sender = town.world.add("phone", list, [town.wires])
+    sender.join()
+    for message in (
+        Registration(1, 1, {"a": None}),
+        Send(msgspec.structs.replace(routed(Event("e", "news", 0, to="a = 1"), "phone"), to="a >>> 3")),
+    ):
+        town.wires.links["phone"].post("node0", PORT, message)
+    town.run(5)
+    node = town.world.hosts["node0"].host
+    assert node is not None
+    assert node.component(ContextNode).malformed == 2
+    assert town.nodes[0].statistics().local == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.overlay.contexts import Release, Shade, plug_in_atoms, plug_ins, rele
 from nearcast.model.area import Area, Box, Circle, Outline, Rectangle
 from nearcast.model.cql2 import parse
 from nearcast.model.evaluation import evaluate
-from nearcast.model.geometry import Point, distance
+from nearcast.model.geometry import EARTH_RADIUS, Point, distance
 from nearcast.model.normal_form import disjunctive_normal_form
 from nearcast.model.predicate import SPATIAL_OPERATORS, Not, Predicate, Spatial
 from nearcast.model.values import OneOf, Path, Range, Subtree
@@ -137,6 +138,38 @@ def test_whoever_is_near_the_border_of_a_large_area_is_not_missed(area: Area) ->
         pair = merged_all([coarse({"p": point}), coarse({"p": beside})], Limits())
         assert pair is not None
         assert possible(Spatial("s_within", "p", area), pair), "as the target"
+
+
+@pytest.mark.parametrize("radius", [5e3, 2e4, 9.9e4])
+@pytest.mark.parametrize("lat", [0.0, 48.8, 74.9])
+def test_whoever_is_at_the_border_of_a_circle_is_not_missed(radius: float, lat: float) -> None:
+    """In degrees, with 64 corners, slivers of a circle are outside its drawing."""
+    area = Circle(radius, Point(lat, 9.0))
+    for step in range(720):
+        point = at_bearing(Point(lat, 9.0), radius * (1 - 1e-9), step * math.pi / 360)
+        if area.covers(point):
+            target = Box(point.lon, point.lat, point.lon, point.lat)
+            assert possible(Spatial("s_within", "p", target), coarse({"p": area}))
+
+
+def at_bearing(start: Point, metres: float, bearing: float) -> Point:
+    angle, lat = metres / EARTH_RADIUS, math.radians(start.lat)
+    north = math.asin(math.sin(lat) * math.cos(angle) + math.cos(lat) * math.sin(angle) * math.cos(bearing))
+    east = math.atan2(
+        math.sin(bearing) * math.sin(angle) * math.cos(lat), math.cos(angle) - math.sin(lat) * math.sin(north)
+    )
+    return Point(math.degrees(north), start.lon + math.degrees(east))
+
+
+def test_beyond_the_pole_the_middle_of_a_parallel_is_farthest() -> None:
+    center = Point(60.0, 10.0)
+    members = [Point(77.0, lon) for lon in (-175.0, -165.0, -170.0)]
+    far = [distance(center, member) for member in members]
+    circle = Circle((far[0] + far[2]) / 2, center)
+    assert far[2] > circle.radius > far[0]
+    whole = merged_all([coarse({"p": member}) for member in members], Limits())
+    assert whole is not None
+    assert possible(Not(Spatial("s_within", "p", circle)), whole)
 
 
 @given(far_points, st.lists(far_points, min_size=2, max_size=2), st.floats(0, 1), st.floats(0, 1))

@@ -9,6 +9,7 @@ from tests.overlay.routers import Routers
 
 from nearcast.model.event import Event
 from nearcast.overlay.routing.adaptive import Adaptive
+from nearcast.overlay.routing.aggregated import Aggregated
 from nearcast.overlay.routing.knowledge import Knowledge
 from nearcast.overlay.routing.reference import Reference
 from nearcast.overlay.routing.router import Router
@@ -52,7 +53,7 @@ class Routing(Routers):
         assert sorted(self.got) == [(event.id, name) for name in self.up]
 
 
-@pytest.mark.parametrize("knowledge", [Reference, Adaptive])
+@pytest.mark.parametrize("knowledge", [Reference, Adaptive, Aggregated])
 def test_failures_and_returns_leave_nobody_out(knowledge: Callable[[], Knowledge]) -> None:
     routing = Routing(knowledge)
     routing.come()

@@ -72,7 +72,7 @@ def lon_lat(area: Area) -> BaseGeometry:
     """The area in the plane of longitude and latitude.
 
     Exact except for a circle, which becomes a polygon drawn around it (at most 0.13 % wider): a coarse position
-    then matches rather too often than too seldom.
+    then matches rather too often than too seldom, but for slivers of circles of many kilometres.
     """
     if isinstance(area, (Box, Polygon)):
         return _proper(area.shape)

@@ -7,7 +7,10 @@
 ``reporting``         what of a local context the network is told: exactly, by area, by distance
 ``knowledge``         the interface of what a router knows of the contexts behind its neighbours
 ``reference``         everything: each context reaches each router
+``hop_local``         what strategies share whose entries mean "behind me"
+``aggregated``        all, but coarsely: few contexts that stand for many
 ``adaptive``          what pays: composites for attributes that many messages ask for
+``merged``            the same with composites that are coarse
 ===================  ===============================================================================
 
 Sections, definitions and algorithms are those of the Contextcast dissertation.

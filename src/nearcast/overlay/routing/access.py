@@ -24,6 +24,9 @@ class Present(Message, frozen=True, tag="present"):
     contexts: tuple[tuple[int, int], ...]
     """Numbers and versions."""
 
+    version: int
+    """The newest of the device: what is older and not among these is gone."""
+
 
 class RegisterAgain(Message, frozen=True, tag="register again"):
     """The node knows something else."""

@@ -18,6 +18,7 @@ All this is said of one link in one tree: with another tree it begins anew, on s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -27,27 +28,25 @@ from nearcast.matching.context_columns import Questions
 from nearcast.matching.entries import Judge
 from nearcast.model.history import Context
 from nearcast.overlay.routing.benefit import Rate, benefit
-from nearcast.overlay.routing.composites import Change, Condense, Held, Listed, Names, Partial, Sent
-from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
-from nearcast.overlay.routing.messages import (
-    STREAM,
-    Again,
-    Attributes,
-    Everything,
-    Handle,
-    Partials,
-    Retired,
-    Stream,
-    Unwanted,
-    attributes_tree,
-    context_of,
+from nearcast.overlay.routing.composites import (
+    Change,
+    Condense,
+    Held,
+    Listed,
+    Names,
+    Partial,
+    Sent,
+    in_order,
+    partials_in,
+    partials_of,
 )
+from nearcast.overlay.routing.hop_local import HopLocal
+from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.messages import Everything, Handle, Partials, Retired, Stream, Unwanted
 from nearcast.overlay.routing.settings import AdaptiveSettings
-from nearcast.overlay.routing.streams import MOST_WAITING, Incoming
-from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.streams import Incoming
 from nearcast.overlay.routing.wire import Routed, asked
 from nearcast.overlay.values.possible import possibly
-from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
 _NO_SOURCES: Final[Mapping[Address, Names]] = {}
@@ -59,7 +58,7 @@ _HERE: Final = ""
 class _Link:
     """What is known of, and was said to, one neighbour."""
 
-    def __init__(self) -> None:
+    def __init__(self, incoming: Incoming[Stream]) -> None:
         self.held: Final[dict[Names, Held]] = {}
         self.sent: Final[dict[Names, Sent]] = {}
         self.in_vain: Final[dict[Names, Rate]] = {}
@@ -68,7 +67,7 @@ class _Link:
         self.updates: Final[dict[str, Rate]] = {}
         """By attribute: changes behind that link."""
 
-        self.incoming: Final[Incoming[Stream]] = Incoming()
+        self.incoming: Final = incoming
 
     def covering(self, names: Names) -> Held | None:
         """A complete composite for these attributes: the smallest."""
@@ -78,32 +77,20 @@ class _Link:
         return min(found, key=lambda held: (len(held.names), sorted(held.names)), default=None)
 
 
-class Adaptive(Knowledge):
+class Adaptive(HopLocal):
     """``condense`` makes the list of partial contexts of a composite: as it is, or aggregated."""
-
-    kinds = (*STREAM, Again)
 
     def __init__(
         self, settings: AdaptiveSettings | None = None, judge: Judge = possibly, condense: Condense = Listed
     ) -> None:
+        super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
         self._judge: Final = judge
         self._condense: Final = condense
-        self._tree: TreeView = NoTree()
         self._local: Final[dict[Handle, Context]] = {}
         self._local_updates: Final[dict[str, Rate]] = {}
         self._links: dict[Address, _Link] = {}
-        self._numbers: Final[dict[Address, int]] = {}
-        """Of the next message to each neighbour."""
-
-        self._told: Final[set[Address]] = set()
-        """Neighbours that joined in this tree."""
-
-        self._early: dict[Address, list[Stream]] = {}
-        """Of a tree that is not known here yet."""
-
-        self._updates = self._resent = self._invalidations = self._prunes = 0
-        self._around: Surroundings
+        self._invalidations = self._prunes = 0
 
     def start(self, surroundings: Surroundings) -> None:
         self._around = surroundings
@@ -156,7 +143,7 @@ class Adaptive(Knowledge):
         newest = dict(changes)
         if newest:
             self._updates += 1
-            self._say(neighbour, _partials(sent.names, newest.items(), *self._next(neighbour), whole=False))
+            self._say(neighbour, partials_of(sent.names, newest.items(), *self._next(neighbour), whole=False))
 
     # Messages
 
@@ -213,7 +200,7 @@ class Adaptive(Knowledge):
                 del link.in_vain[names]  # nobody has asked for that for long
                 continue
             others = [rates for source, rates in updates.items() if source != neighbour]
-            expected = sum(rates.get(name, 0.0) for rates in others for name in names)
+            expected = math.fsum(rates.get(name, 0.0) for rates in others for name in names)
             if benefit(in_vain, expected) > settings.propagate_above and self._sources(neighbour, names) is not None:
                 known = [*chosen, *link.sent]
                 if not any(names <= other for other in known):
@@ -248,7 +235,7 @@ class Adaptive(Knowledge):
         self._drop(neighbour, [names])
         self._invalidations += 1
         tree, number = self._next(neighbour)
-        self._say(neighbour, Unwanted(tree=tree, number=number, names=_sorted(names)))
+        self._say(neighbour, Unwanted(tree=tree, number=number, names=in_order(names)))
         self._cascade()
 
     # Composites that are sent
@@ -281,7 +268,7 @@ class Adaptive(Knowledge):
         for asked_for in [other for other in link.in_vain if other <= names]:
             del link.in_vain[asked_for]
         self._updates += 1
-        self._say(neighbour, _partials(names, made.condensed.all(), *self._next(neighbour), whole=True))
+        self._say(neighbour, partials_of(names, made.condensed.all(), *self._next(neighbour), whole=True))
 
     def _made(self, neighbour: Address, names: Names) -> Sent | None:
         """Alg. 5.1, 5.2, of what is known now."""
@@ -312,7 +299,7 @@ class Adaptive(Knowledge):
         if self._links[neighbour].sent.pop(names, None) is not None:
             self._updates += 1
             tree, number = self._next(neighbour)
-            self._say(neighbour, Retired(tree=tree, number=number, names=_sorted(names)))
+            self._say(neighbour, Retired(tree=tree, number=number, names=in_order(names)))
 
     def _drop(self, neighbour: Address, composites: Iterable[Names]) -> None:
         """Forget composites from there; what was made of them has to be made anew (``_cascade``)."""
@@ -326,26 +313,13 @@ class Adaptive(Knowledge):
 
     # What neighbours say
 
-    def heard(self, neighbour: Address, message: Message) -> None:
-        if isinstance(message, Again):
-            if message.tree == self._tree.identity and neighbour in self._links:
-                self._say_everything(neighbour)
-        elif isinstance(message, Stream):
-            if message.tree == self._tree.identity and neighbour in self._links:
-                self._listen(neighbour, message)
-            else:
-                early = self._early.setdefault(neighbour, [])
-                if len(early) < MOST_WAITING:
-                    early.append(message)
-
-    def _listen(self, neighbour: Address, message: Stream) -> None:
-        ready = self._links[neighbour].incoming.take(message)
-        for said in ready:
-            self._understand(neighbour, said)
-        if any(not isinstance(said, Partials) or said.whole for said in ready):
+    def _understand(self, neighbour: Address, said: list[Stream]) -> None:
+        for message in said:
+            self._hear(neighbour, message)
+        if any(not isinstance(message, Partials) or message.whole for message in said):
             self._cascade()
 
-    def _understand(self, neighbour: Address, message: Stream) -> None:
+    def _hear(self, neighbour: Address, message: Stream) -> None:
         link = self._links[neighbour]
         match message:
             case Partials():
@@ -372,8 +346,7 @@ class Adaptive(Knowledge):
             return
         held.updates.count += not message.whole
         changes = []
-        for which, attributes, optional in message.partials:
-            partial = None if attributes is None else (context_of(attributes), frozenset(optional))
+        for which, partial in partials_in(message):
             old, new = held.put(which, partial)
             changes.append((old, new))
             if not message.whole:
@@ -381,71 +354,21 @@ class Adaptive(Knowledge):
         if not message.whole:
             self._changed(neighbour, names, changes)
 
-    # The tree, and what is lost
+    # The tree
 
-    def tree_changed(self, tree: TreeView) -> None:
-        if tree.identity != self._tree.identity:
-            self._links = {neighbour: _Link() for neighbour in sorted(tree.neighbours)}
-            self._tree = tree
-            self._told.clear()
-            for neighbour in self._links:
-                self._begin(neighbour)
-        self._tree = tree
-        early, self._early = self._early, {}
-        for neighbour, messages in early.items():
-            for message in messages:
-                if message.tree == tree.identity and neighbour in self._links:
-                    self._listen(neighbour, message)
+    def _open(self) -> None:
+        self._links = {neighbour: _Link(incoming) for neighbour, incoming in self._incoming.items()}
 
-    def joined(self, neighbour: Address) -> None:
-        """Also one that was there in this tree before: then nobody knows what it has forgotten."""
-        if neighbour in self._told:
-            self._forget(neighbour)
-            self._begin(neighbour)
-        self._told.add(neighbour)
+    def _close(self, neighbour: Address) -> None:
+        self._drop(neighbour, list(self._links[neighbour].held))
+        self._links[neighbour] = _Link(self._incoming[neighbour])
+        self._cascade()
 
-    def left(self, neighbour: Address) -> None:
-        self._forget(neighbour)
-
-    def _forget(self, neighbour: Address) -> None:
-        if neighbour in self._links:
-            self._drop(neighbour, list(self._links[neighbour].held))
-            self._links[neighbour] = _Link()
-            self._cascade()
-
-    def _begin(self, neighbour: Address) -> None:
-        """Numbers go on from the clock, above all that were used before: who comes back to a tree may not seem to repeat itself."""
-        self._numbers[neighbour] = max(self._numbers.get(neighbour, 0), self._around.now())
-        self._say_everything(neighbour)
-
-    def news(self, neighbour: Address) -> bytes:
-        said = self._numbers.get(neighbour, 0)
-        return self._tree.identity.to_bytes(8, "little", signed=True) + said.to_bytes(8, "little")
-
-    def heard_news(self, neighbour: Address, news: bytes) -> None:
-        link = self._links.get(neighbour)
-        if link is None or len(news) != 16 or int.from_bytes(news[:8], "little", signed=True) != self._tree.identity:
-            return
-        if link.incoming.lacks(int.from_bytes(news[8:], "little")):
-            self._around.send(neighbour, Again(self._tree.identity))
-
-    def _say_everything(self, neighbour: Address) -> None:
-        self._resent += 1
-        self._updates += 1
-        tree, number = self._next(neighbour)
-        composites = tuple(
-            _partials(sent.names, sent.condensed.all(), tree, number, whole=True)
+    def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
+        return tuple(
+            partials_of(sent.names, sent.condensed.all(), tree, number, whole=True)
             for sent in self._links[neighbour].sent.values()
         )
-        self._say(neighbour, Everything(tree=tree, number=number, composites=composites))
-
-    def _next(self, neighbour: Address) -> tuple[int, int]:
-        number = self._numbers.get(neighbour, 0)
-        self._numbers[neighbour] = number + 1
-        return self._tree.identity, number
-
-    def _say(self, neighbour: Address, message: Stream) -> None:
-        self._around.send(neighbour, message)
 
 
 def _whole(context: Context | None) -> Partial | None:
@@ -455,20 +378,6 @@ def _whole(context: Context | None) -> Partial | None:
 def _names_of(conjuncts: Questions) -> list[Names]:
     """Attr(M), by conjunct."""
     return [frozenset(name for question in conjunct for name in question.names) for conjunct in conjuncts]
-
-
-def _sorted(names: Names) -> Attributes:
-    return tuple(sorted(names))
-
-
-def _partials(
-    names: Names, partials: Iterable[tuple[int, Partial | None]], tree: int, number: int, *, whole: bool
-) -> Partials:
-    rows = tuple(
-        (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), _sorted(partial[1]))
-        for each, partial in partials
-    )
-    return Partials(tree=tree, number=number, names=_sorted(names), whole=whole, partials=rows)
 
 
 def _turned(rates: dict[str, Rate], window: float, newest: float) -> dict[str, float]:

@@ -7,12 +7,13 @@ empty partial context stands for all of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from nearcast.matching.entries import EntryTable, Judge
 from nearcast.model.history import Context
 from nearcast.overlay.routing.benefit import Rate
+from nearcast.overlay.routing.messages import Attributes, Everything, Partials, Stream, attributes_tree, context_of
 
 Partial = tuple[Context, frozenset[str]]
 """Attributes of somebody, or of several; and those that some of these lack."""
@@ -26,6 +27,37 @@ Names = frozenset[str]
 def projected(partial: Partial, names: Names) -> Partial:
     context, optional = partial
     return {name: value for name, value in context.items() if name in names}, optional & names
+
+
+def in_order(names: Names) -> Attributes:
+    return tuple(sorted(names))
+
+
+def partials_of(names: Names, partials: Iterable[Change], tree: int, number: int, *, whole: bool) -> Partials:
+    """A composite, or what has changed in it, as it is sent."""
+    rows = tuple(
+        (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), in_order(partial[1]))
+        for each, partial in partials
+    )
+    return Partials(tree=tree, number=number, names=in_order(names), whole=whole, partials=rows)
+
+
+def partials_in(message: Partials) -> list[Change]:
+    """The rows of such a message, unpacked; kept with it."""
+    found: list[Change] | None = message.__dict__.get("partials read")
+    if found is None:
+        found = message.__dict__["partials read"] = [
+            (number, None if attributes is None else (context_of(attributes), frozenset(optional)))
+            for number, attributes, optional in message.partials
+        ]
+    return found
+
+
+def read(message: Stream) -> None:
+    """Whether all of it can be read: raises ``InvalidInput`` if not."""
+    for composite in message.composites if isinstance(message, Everything) else (message,):
+        if isinstance(composite, Partials):
+            partials_in(composite)
 
 
 class Condensed(ABC):
@@ -55,7 +87,7 @@ class Listed(Condensed):
         self._next = 0
 
     def add(self, partial: Partial) -> list[Change]:
-        key = _key(partial)
+        key = key_of(partial)
         number = self._numbers.get(key)
         if number is not None:
             self._kept[number] = partial, self._kept[number][1] + 1
@@ -66,7 +98,7 @@ class Listed(Condensed):
         return [(number, partial)]
 
     def remove(self, partial: Partial) -> list[Change]:
-        key = _key(partial)
+        key = key_of(partial)
         number = self._numbers[key]
         times = self._kept[number][1] - 1
         if times:
@@ -79,7 +111,8 @@ class Listed(Condensed):
         return [(number, partial) for number, (partial, _) in self._kept.items()]
 
 
-def _key(partial: Partial) -> Any:
+def key_of(partial: Partial) -> Any:
+    """The same for those that say the same."""
     context, optional = partial
     # True and 1 are equal to Python, but not to a filter.
     return frozenset((name, type(value), value) for name, value in context.items()), optional
@@ -121,7 +154,7 @@ class Sent:
         """Somebody whom it stands for is another now."""
         old = None if before is None else projected(before, self.names)
         new = None if after is None else projected(after, self.names)
-        if old is not None and new is not None and _key(old) == _key(new):
+        if old is not None and new is not None and key_of(old) == key_of(new):
             return []
         # First the new one: what stands for both is then never without members.
         changes = [] if new is None else self.condensed.add(new)

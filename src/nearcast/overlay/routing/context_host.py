@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from nearcast.errors import InvalidInput
 from nearcast.model.delivery import addressed_by
 from nearcast.model.event import Event, checked_attributes
 from nearcast.model.history import Context
 from nearcast.overlay.routing.access import PORT, TO_DEVICE, Present, RegisterAgain, Registration, Send
 from nearcast.overlay.routing.messages import attributes_tree
-from nearcast.overlay.routing.wire import Routed, event_in, routed
+from nearcast.overlay.routing.wire import event_in, routed
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Endpoint
@@ -67,6 +68,8 @@ class ContextHost(Component):
         self.refused = 0
         """Messages that were for nobody here."""
 
+        self.malformed = 0
+
         self._host: Host
         self._endpoint: Endpoint | None = None
 
@@ -102,6 +105,8 @@ class ContextHost(Component):
         else:
             self._current[number] = context
         self._say(number, context)
+        if context is None:
+            del self._versions[number]
 
     def _say(self, number: int, context: Context | None) -> None:
         self._version += 1
@@ -113,7 +118,7 @@ class ContextHost(Component):
             self._say(number, context)
 
     def _say_present(self) -> None:
-        self._send(Present(tuple((number, self._versions[number]) for number in self._current)))
+        self._send(Present(tuple((number, self._versions[number]) for number in self._current), self._version))
 
     def _send(self, message: Message) -> None:
         if self._endpoint is not None and self._node is not None:
@@ -122,8 +127,13 @@ class ContextHost(Component):
     def _hear(self, _sender: Address, message: Any) -> None:
         if isinstance(message, RegisterAgain):
             self._register_all()
-        elif isinstance(message, Routed) and self._seen.add(message.id, self._host.now()):
+            return
+        try:
             event = event_in(message)
+        except InvalidInput:
+            self.malformed += 1
+            return
+        if self._seen.add(message.id, self._host.now()):
             heard = [application.hear(event) for application in self._applications]
             if not any(heard):
                 self.refused += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.routing.access import FROM_DEVICE, PORT, Present, RegisterAgain, Registration, Send
@@ -22,7 +23,13 @@ class ContextNode(Component):
         self._lease: Final = lease
         """Seconds after which a device that says nothing is gone."""
 
+        self.malformed = 0
+        """What no device could have said."""
+
         self._versions: Final[dict[Address, dict[int, int]]] = {}
+        self._floor: Final[dict[Address, int]] = {}
+        """By device: the version up to which it has told all that counts."""
+
         self._handles: Final[dict[tuple[Address, int], Handle]] = {}
         self._owner: Final[dict[Handle, Address]] = {}
         self._heard: Final[dict[Address, Instant]] = {}
@@ -38,30 +45,42 @@ class ContextNode(Component):
 
     def _receive(self, device: Address, message: Any) -> None:
         self._heard[device] = self._host.now()
-        match message:
-            case Registration():
-                self._register(device, message)
-            case Present():
-                known = self._versions.get(device, {})
-                if dict(message.contexts) != {each: v for each, v in known.items() if (device, each) in self._handles}:
-                    self._endpoint.send(device, RegisterAgain())
-            case Send():
-                self._router.publish(event_in(message.message))
+        try:
+            match message:
+                case Registration():
+                    self._register(device, message)
+                case Present():
+                    self._compare(device, message)
+                case Send():
+                    self._router.publish(event_in(message.message))
+        except InvalidInput:
+            self.malformed += 1
+
+    def _compare(self, device: Address, message: Present) -> None:
+        versions, said = self._versions.setdefault(device, {}), dict(message.contexts)
+        for number in [each for each, version in versions.items() if each not in said and version <= message.version]:
+            del versions[number]
+            self._remove((device, number))
+        # Of what is gone nothing is kept but this: no older word can bring it back.
+        self._floor[device] = max(self._floor.get(device, 0), message.version)
+        if said != {number: version for number, version in versions.items() if (device, number) in self._handles}:
+            self._endpoint.send(device, RegisterAgain())
 
     def _register(self, device: Address, message: Registration) -> None:
         versions = self._versions.setdefault(device, {})
-        if versions.get(message.context, 0) >= message.version:
+        if versions.get(message.context, self._floor.get(device, 0)) >= message.version:
             return
-        versions[message.context] = message.version
+        context = None if message.attributes is None else context_of(message.attributes)
         key = device, message.context
         handle = self._handles.get(key)
-        if message.attributes is None:
+        if context is None:
             self._remove(key)
         elif handle is None:
-            handle = self._handles[key] = self._router.register(context_of(message.attributes))
+            handle = self._handles[key] = self._router.register(context)
             self._owner[handle] = device
         else:
-            self._router.update(handle, context_of(message.attributes))
+            self._router.update(handle, context)
+        versions[message.context] = message.version
 
     def _remove(self, key: tuple[Address, int]) -> None:
         handle = self._handles.pop(key, None)
@@ -73,6 +92,7 @@ class ContextNode(Component):
         before = self._host.now() - round(self._lease * MICROSECONDS)
         for device in [device for device, heard in self._heard.items() if heard <= before]:
             del self._heard[device]
+            self._floor.pop(device, None)
             for number in self._versions.pop(device, {}):
                 self._remove((device, number))
 

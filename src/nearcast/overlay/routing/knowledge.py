@@ -47,7 +47,10 @@ class KnowledgeStatistics:
     composites_held: int = 0
     composites_sent: int = 0
     prunes: int = 0
-    """Messages not sent on, because of a composite."""
+    """Messages not sent on, because of a composite or of aggregates."""
+
+    reaggregated: int = 0
+    """Aggregates that were dissolved, because they brought too many messages in vain."""
 
 
 class Knowledge(ABC):

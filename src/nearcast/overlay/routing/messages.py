@@ -51,7 +51,7 @@ class Stream(Message, frozen=True, kw_only=True, tag="stream"):
     number: int
 
 
-class Partials(Stream, frozen=True, kw_only=True, tag="composite"):
+class Partials(Stream, frozen=True, kw_only=True, tag="composite", dict=True):
     """A composite, or what has changed in it: number of a partial context, its attributes (none: gone), those that some lack."""
 
     names: Attributes

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from nearcast.errors import InvalidInput
 from nearcast.matching.entries import EntryTable, Judge, surely
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
@@ -29,6 +30,11 @@ from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
 _NOWHERE: Final = -1
+_AT_ONCE: Final = 100
+"""Entries in one message, at most."""
+
+_TOO_LONG: Final = 6
+"""Heartbeats in a row that differ: something was lost, although other news never ends."""
 
 
 class Reference(Knowledge):
@@ -47,7 +53,9 @@ class Reference(Knowledge):
         """By number of an origin: behind which neighbour it lies."""
 
         self._unreachable_since: Final[dict[Address, Instant]] = {}
-        self._differs: Final[dict[Address, int]] = {}
+        self._differs: Final[dict[Address, tuple[int, int, int]]] = {}
+        """By neighbour whose digest is another: that, the own one, and for how many heartbeats in a row they have differed."""
+
         self._digest_now: int | None = None
         self._updates = 0
         self._resent = 0
@@ -81,6 +89,9 @@ class Reference(Knowledge):
 
     def _take(self, entry: ContextEntry, came_from: Address | None) -> None:
         me = self._around.me
+        if not entry.handle.startswith(f"{entry.origin}/"):
+            raise InvalidInput(f"context {entry.handle!r} is none of router {entry.origin!r}")
+        context = context_in(entry)  # before anything changes: what cannot be read was not said
         if came_from is not None and entry.origin == me:
             self._correct(entry)
             return
@@ -88,7 +99,8 @@ class Reference(Knowledge):
             return
         self._digest_now = None
         if entry.origin != me:
-            context = context_in(entry)
+            if entry.origin not in self._tree:
+                self._unreachable_since.setdefault(entry.origin, self._around.now())
             if context is None:
                 self._table.remove(entry.handle)
             else:
@@ -99,11 +111,14 @@ class Reference(Knowledge):
                 self._around.send(neighbour, entry)
 
     def _correct(self, entry: ContextEntry) -> None:
-        """Somebody speaks of our own contexts: of one that is gone, also from before we failed, it must not."""
+        """Somebody speaks of our own contexts: otherwise than we do, perhaps from before we failed, it must not."""
         own = self._known.get(entry.handle)
-        gone = own is None or own.attributes is None
-        if gone and entry.attributes is not None and (own is None or own.version <= entry.version):
-            self._take(entry_of(entry.handle, entry.version + 1, entry.origin, None), None)
+        if own is not None and own.version > entry.version:
+            return
+        ours = None if own is None else own.attributes
+        if entry.attributes != ours:
+            context = None if own is None else context_in(own)
+            self._take(entry_of(entry.handle, entry.version + 1, entry.origin, context), None)
 
     def _number(self, origin: Address) -> int:
         number = self._origins.get(origin)
@@ -145,7 +160,9 @@ class Reference(Knowledge):
 
     def joined(self, neighbour: Address) -> None:
         known = self._known
-        self._resend(neighbour, [entry for origin in known.origins() for entry in known.of(origin)])
+        # Those out of reach are of no use there; if they come back, digests tell.
+        reachable = [origin for origin in known.origins() if origin in self._tree]
+        self._resend(neighbour, [entry for origin in reachable for entry in known.of(origin)])
 
     def left(self, neighbour: Address) -> None:
         self._differs.pop(neighbour, None)
@@ -164,16 +181,19 @@ class Reference(Knowledge):
         return self._tree.identity.to_bytes(8, "little", signed=True) + self._digest().to_bytes(8, "little")
 
     def heard_news(self, neighbour: Address, news: bytes) -> None:
-        """What differs once may be on its way; what differs twice is looked into."""
+        """What differs may be on its way; what differs twice in the same way, or for long, is looked into."""
         if len(news) != 16 or int.from_bytes(news[:8], "little", signed=True) != self._tree.identity:
             return
-        if int.from_bytes(news[8:], "little") == self._digest():
-            self._differs.pop(neighbour, None)
+        theirs, ours = int.from_bytes(news[8:], "little"), self._digest()
+        before = self._differs.pop(neighbour, (0, 0, 0))
+        if theirs == ours:
             return
-        times = self._differs[neighbour] = self._differs.get(neighbour, 0) + 1
-        if times >= 2:
-            del self._differs[neighbour]
+        at_rest = before[:2] == (theirs, ours)
+        if not at_rest and before[2] + 1 < _TOO_LONG:
+            self._differs[neighbour] = theirs, ours, before[2] + 1
+        else:
             self._resent += 1
+            self._updates += 1
             self._around.send(neighbour, OriginDigests(self._tree.identity, self._reachable()))
 
     def _reachable(self) -> dict[Address, int]:
@@ -194,7 +214,7 @@ class Reference(Knowledge):
             self._around.send(neighbour, OriginDigests(self._tree.identity, ours))
 
     def _resend(self, neighbour: Address, entries: list[ContextEntry]) -> None:
-        if entries:
+        for first in range(0, len(entries), _AT_ONCE):
             self._resent += 1
             self._updates += 1
-            self._around.send(neighbour, Entries(tuple(entries)))
+            self._around.send(neighbour, Entries(tuple(entries[first : first + _AT_ONCE])))

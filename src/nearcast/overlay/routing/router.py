@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nearcast.errors import UnknownName
+from nearcast.errors import InvalidEvent, InvalidInput, UnknownName
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
-from nearcast.overlay.routing.messages import PORT, Handle
+from nearcast.overlay.routing.messages import PORT, Handle, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import NoTree, TreeView
@@ -46,6 +46,9 @@ class RouterStatistics:
     repeated: int
     """Messages that had come before, as happens when the tree changes."""
 
+    malformed: int
+    """What nobody could have said; it changed nothing."""
+
     knowledge: KnowledgeStatistics
 
 
@@ -67,6 +70,7 @@ class Router(Component):
         self._seen: Final = Recent()
         self._number: Instant = 0
         self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
+        self._malformed = 0
         self._host: Host
         self._endpoint: Endpoint
 
@@ -90,6 +94,7 @@ class Router(Component):
             delivered=self._delivered,
             false_positives=self._in_vain,
             repeated=self._repeated,
+            malformed=self._malformed,
             knowledge=self.knowledge.statistics(),
         )
 
@@ -115,6 +120,7 @@ class Router(Component):
         self.knowledge.local(handle, None)
 
     def _put(self, handle: Handle, context: Context) -> None:
+        attributes_tree(context)  # what cannot be said to others is refused before it counts here
         report = self.local.put(handle, context)
         if report is not None:
             self.knowledge.local(handle, report)
@@ -127,14 +133,21 @@ class Router(Component):
 
     def publish(self, event: Event) -> None:
         """Send a message to whoever has a context that it is for."""
+        if event.when is not None:
+            raise InvalidEvent(f"event {event.id!r} is for another time than now, which routers do not know of yet")
         message = routed(event, self._host.name)
         self._published += 1
         self._seen.add(message.id, self._host.now())
         self._pass_on(message, None)
 
     def _receive(self, sender: Address, message: Any) -> None:
-        if not isinstance(message, Routed):
-            self.knowledge.heard(sender, message)
+        try:
+            if not isinstance(message, Routed):
+                self.knowledge.heard(sender, message)
+                return
+            asked(message)
+        except InvalidInput:
+            self._malformed += 1
             return
         self._received += 1
         if self._seen.add(message.id, self._host.now()):

@@ -26,8 +26,6 @@ Bounds = tuple[float, float, float, float]
 # Distances on both sides of a border are computed in different ways: who is nearer than this could be on it.
 _SLACK: Final = 1.0 + 1e-9
 _SLACK_METRES: Final = 1e-3
-_LARGEST_DRAWN: Final = 100_000.0
-_HIGHEST_DRAWN: Final = 75.0
 
 
 def merged(a: Value, b: Value, _limits: Limits) -> Value:
@@ -65,7 +63,10 @@ def possible(op: str, area: Area, geometry: Point | Area, *, negated: bool) -> b
     ``model.spatial.possible`` answers this for what a client says of itself; here the area may be a rectangle around
     others, so whatever is true of one of them there must be true of all of it here, down to the last bit.
     """
-    if not _drawn_as_it_is(area):
+    # In degrees the model draws boxes and polygons as they are, of circles not quite all.
+    if not isinstance(area, (Box, Polygon)) and not (
+        isinstance(area, Circle) and isinstance(geometry, (Circle, Point))
+    ):
         area = Box(*bounds(area))
     if op == "s_disjoint":
         op, negated = "s_intersects", not negated
@@ -78,13 +79,6 @@ def possible(op: str, area: Area, geometry: Point | Area, *, negated: bool) -> b
     if isinstance(geometry, Point):
         return op != "s_touches" and area.covers(geometry)
     return _could_meet(area, geometry)
-
-
-def _drawn_as_it_is(area: Area) -> bool:
-    """Whether the model's drawing in degrees misses none of its points; of large circles and those near a pole it may."""
-    if isinstance(area, Circle):
-        return area.radius <= _LARGEST_DRAWN and abs(area.fixed_center().lat) <= _HIGHEST_DRAWN
-    return isinstance(area, (Box, Polygon))
 
 
 def _could_meet(area: Area, geometry: Area) -> bool:
@@ -106,13 +100,14 @@ def _surely_inside(area: Area, geometry: Point | Area) -> bool:
     if isinstance(geometry, (Box, Polygon)):
         return covers(geometry, area)
     if isinstance(geometry, Circle) and geometry.radius < HALF_CIRCUMFERENCE / 2:
-        # Caps up to a hemisphere are convex, and along a parallel its ends are farthest: the corners decide.
+        # Caps up to a hemisphere are convex, and along a parallel its ends are farthest, or the meridian opposite: these decide.
         west, south, east, north = bounds(area)
         center, radius = geometry.fixed_center(), geometry.radius / _SLACK - _SLACK_METRES
+        opposite = [lon for lon in (center.lon - 180.0, center.lon + 180.0) if west < lon < east]
         return east - west < 180.0 and all(
             distance_degrees(center.lat, center.lon, lat, lon) <= radius
             for lat in (south, north)
-            for lon in (west, east)
+            for lon in (west, east, *opposite)
         )
     return False
 
