@@ -29,6 +29,7 @@ def test_in_proportion_and_what_is_too_much_for_one_falls_to_the_others() -> Non
     assert shared(2, [1.0, 1.0, 2.0]) == pytest.approx([0.5, 0.5, 1.0])
     assert shared(2, [1.0, 1.0, 18.0]) == pytest.approx([0.5, 0.5, 1.0])
     assert shared(2, [0.0, 0.0, 1.0]) == pytest.approx([0.5, 0.5, 1.0])
+    assert shared(2, [0.0, 5e-324]) == [1.0, 1.0]
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=20), st.sampled_from([0.0, 1.0, 2.0]))

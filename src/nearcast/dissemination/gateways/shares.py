@@ -28,14 +28,15 @@ def shared(turns: float, weights: Sequence[float]) -> list[float]:
             for index in takers:
                 given[index] = open_turns / len(takers)
             return given
-        part = open_turns / together
-        full = [index for index in takers if weights[index] * part >= 1.0]
-        if not full:
-            for index in takers:
-                given[index] = weights[index] * part
+        # First a share of one at most: divided by the smallest numbers that there are, turns would be infinitely many.
+        shares = {index: weights[index] / together * open_turns for index in takers}
+        if max(shares.values()) < 1.0:
+            for index, share in shares.items():
+                given[index] = share
             return given
-        for index in full:
-            given[index] = 1.0
-        open_turns -= len(full)
-        takers = [index for index in takers if weights[index] * part < 1.0]
+        for index in takers:
+            if shares[index] >= 1.0:
+                given[index] = 1.0
+                open_turns -= 1
+        takers = [index for index in takers if shares[index] < 1.0]
     return given
