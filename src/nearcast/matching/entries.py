@@ -16,6 +16,7 @@ from nearcast.matching.areas import Bools
 from nearcast.matching.context_columns import ContextColumns, Indexes, Judge, Questions, questions, surely
 from nearcast.matching.growing import grown
 from nearcast.model.history import Context
+from nearcast.model.values import likeness
 
 __all__ = ["EntryTable", "Judge", "Questions", "questions", "surely"]
 
@@ -105,10 +106,8 @@ class EntryTable(Generic[K]):
 
 def _likeness(group: int, context: Context, optional: frozenset[str]) -> Any:
     """Equal for entries that cannot be told apart; none for what cannot be compared."""
-    # True and 1 are equal to Python, but not to a filter.
-    alike = (group, optional, frozenset((name, type(value), value) for name, value in context.items()))
     try:
-        hash(alike)
+        alike = group, optional, likeness(context)
     except TypeError:
         return None
     return alike

@@ -262,6 +262,16 @@ def custom_operators() -> frozenset[str]:
     return frozenset(name.lower() for kind in _types.values() for name in kind.operators if name not in COMPARISONS)
 
 
+def same(a: Value, b: Value) -> bool:
+    """Equal, and of one type: to Python 1, 1.0 and True are the same, to a filter they are not."""
+    return type(a) is type(b) and a == b
+
+
+def likeness(attributes: Mapping[str, Value]) -> frozenset[tuple[str, type, Value]]:
+    """Equal for attributes that no filter can tell apart."""
+    return frozenset((name, type(value), value) for name, value in attributes.items())
+
+
 def checked_value(name: str, value: object) -> Value:
     """The value as nearcast keeps it, or ``InvalidValue`` that says what to do."""
     if not isinstance(name, str) or not name or "\0" in name:

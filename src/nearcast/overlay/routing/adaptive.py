@@ -27,6 +27,7 @@ import numpy as np
 from nearcast.matching.context_columns import Questions
 from nearcast.matching.entries import Judge
 from nearcast.model.history import Context
+from nearcast.model.values import same
 from nearcast.overlay.routing.benefit import Rate, benefit
 from nearcast.overlay.routing.composites import (
     Change,
@@ -388,5 +389,5 @@ def _count(rates: dict[str, Rate], before: Partial | None, after: Partial | None
     """An update of each attribute that is another now (Eq. 5.4)."""
     old, new = (before or ({}, None))[0], (after or ({}, None))[0]
     for name in sorted(old.keys() | new.keys()):
-        if name not in old or name not in new or type(old[name]) is not type(new[name]) or old[name] != new[name]:
+        if name not in old or name not in new or not same(old[name], new[name]):
             rates.setdefault(name, Rate()).count += 1

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from nearcast.matching.entries import EntryTable, Judge
 from nearcast.model.history import Context
+from nearcast.model.values import likeness
 from nearcast.overlay.routing.benefit import Rate
 from nearcast.overlay.routing.messages import Attributes, Everything, Partials, Stream, attributes_tree, context_of
 
@@ -114,8 +115,7 @@ class Listed(Condensed):
 def key_of(partial: Partial) -> Any:
     """The same for those that say the same."""
     context, optional = partial
-    # True and 1 are equal to Python, but not to a filter.
-    return frozenset((name, type(value), value) for name, value in context.items()), optional
+    return likeness(context), optional
 
 
 class Held:

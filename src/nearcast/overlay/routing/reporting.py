@@ -12,6 +12,7 @@ from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
 from nearcast.model.geometry import Point, distance
 from nearcast.model.history import POSITION, Context
+from nearcast.model.values import same
 
 
 class Reporting(ABC):
@@ -77,7 +78,7 @@ class ByDistance(Reporting):
 
 
 def alike(one: Context, other: Context | None) -> bool:
-    """Whether no filter could tell them apart; ``True`` and 1, equal to Python, it can."""
+    """Whether no filter could tell them apart."""
     if other is None or one.keys() != other.keys():
         return False
-    return all(type(value) is type(other[name]) and value == other[name] for name, value in one.items())
+    return all(same(value, other[name]) for name, value in one.items())

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nearcast.model.history import Context
-from nearcast.model.values import Value
-from nearcast.overlay.values.kinds import Limits, same
+from nearcast.model.values import Value, same
+from nearcast.overlay.values.kinds import Limits
 from nearcast.overlay.values.registry import kind_of
 
 _NOTHING: frozenset[str] = frozenset()

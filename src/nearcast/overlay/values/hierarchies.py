@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearcast.model.values import OneOf, Path, Subtree, Value
-from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, listed, same
+from nearcast.model.values import OneOf, Path, Subtree, Value, same
+from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, listed
 
 
 def merged(a: Value, b: Value, limits: Limits) -> Value:

@@ -55,11 +55,6 @@ class AttributeKind:
     """
 
 
-def same(a: Value, b: Value) -> bool:
-    """Equal, and of one type: to Python 1, 1.0 and True are the same."""
-    return type(a) is type(b) and a == b
-
-
 def choices(value: Value) -> frozenset[Value] | None:
     """The single values that it stands for, unless they are too many to name."""
     if isinstance(value, OneOf):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from nearcast.model.values import Value
-from nearcast.overlay.values.kinds import AttributeKind, Limits, choices, listed, same
+from nearcast.model.values import Value, same
+from nearcast.overlay.values.kinds import AttributeKind, Limits, choices, listed
 
 
 def merged(a: Value, b: Value, limits: Limits) -> Value | None:

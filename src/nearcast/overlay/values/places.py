@@ -17,8 +17,8 @@ from nearcast.model.geometry import (
     distance,
     distance_degrees,
 )
-from nearcast.model.values import OneOf, Value
-from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, same
+from nearcast.model.values import OneOf, Value, same
+from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits
 
 Bounds = tuple[float, float, float, float]
 """Degrees west, south, east, north."""

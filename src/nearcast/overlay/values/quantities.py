@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from nearcast.model.time import MICROSECONDS, instant
-from nearcast.model.values import OneOf, Range, Value
-from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, listed, same
+from nearcast.model.values import OneOf, Range, Value, same
+from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, listed
 
 
 def merged(a: Value, b: Value, limits: Limits) -> Value:
