@@ -24,8 +24,9 @@ from typing import Final
 import numpy as np
 
 from nearcast.matching.context_columns import Questions
-from nearcast.matching.entries import Judge
+from nearcast.matching.entries import Judge, surely
 from nearcast.model.history import Context
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, names_of, turned
 from nearcast.overlay.routing.benefit import Rate
 from nearcast.overlay.routing.composites import (
@@ -42,7 +43,7 @@ from nearcast.overlay.routing.composites import (
 )
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
-from nearcast.overlay.routing.messages import Everything, Handle, Partials, Retired, Stream, Unwanted
+from nearcast.overlay.routing.messages import Everything, Partials, Retired, Stream, Unwanted
 from nearcast.overlay.routing.settings import AdaptiveSettings
 from nearcast.overlay.routing.wire import Routed, asked
 from nearcast.overlay.values.possible import possibly
@@ -62,6 +63,7 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
+        self.coarse = judge is not surely
         self._judge: Final = judge
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}

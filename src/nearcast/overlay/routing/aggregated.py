@@ -18,15 +18,16 @@ from typing import Final
 import numpy as np
 
 from nearcast.errors import InvalidSettings
-from nearcast.matching.entries import EntryTable, Judge
+from nearcast.matching.entries import EntryTable, Judge, surely
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
 from nearcast.overlay.aggregation.aggregates import Change as AggregateChange
 from nearcast.overlay.aggregation.thresholds import SelfTuning
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.composites import Change, Names, Partial, partials_in, partials_of
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
-from nearcast.overlay.routing.messages import Everything, Handle, Partials, Stream
+from nearcast.overlay.routing.messages import Everything, Partials, Stream
 from nearcast.overlay.routing.streams import Incoming
 from nearcast.overlay.routing.wire import Routed, asked
 from nearcast.overlay.values.coarse import Coarse
@@ -97,6 +98,7 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
+        self.coarse = judge is not surely
         self._judge: Final = judge
         self._links: dict[Address, _Link] = {}
         self._here: _Source
