@@ -39,6 +39,9 @@ class Change:
     context: Coarse | None
     """``None``: it is no more."""
 
+    hops: int = 0
+    """To the nearest of its members, or a little less: some may have left."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
@@ -76,6 +79,7 @@ class _Aggregate:
     joins: Joins
     defining: set[Handle] | None
     """None: it was not found out."""
+    hops: int
     waited: int = 0
     """How often that would have helped."""
 
@@ -101,14 +105,14 @@ class Aggregates:
         self._made = self._version = 0
         self._additions = self._absorbed = self._rebuilt = 0
 
-    def put(self, member: Handle, context: Coarse) -> list[Change]:
-        """A context that is new, or has changed (Alg. 4.3)."""
+    def put(self, member: Handle, context: Coarse, hops: int = 0) -> list[Change]:
+        """A context that is new, or has changed (Alg. 4.3), and comes from so many hops away."""
         self._domains.see(context.attributes)
         aggregate = self._of_member.get(member)
         if aggregate is None:
-            self._add(member, context)
+            self._add(member, context, hops)
         elif aggregate.members[member] != context:
-            self._replace(aggregate, member, context)
+            self._replace(aggregate, member, context, hops)
         return self._changes()
 
     def remove(self, member: Handle) -> list[Change]:
@@ -127,7 +131,7 @@ class Aggregates:
         self._random.shuffle(members)
         self._drop(aggregate)
         for member, context in members:
-            self._add(member, context)
+            self._add(member, context, aggregate.hops)
         return self._changes()
 
     def members(self, handle: Handle) -> dict[Handle, Coarse]:
@@ -161,16 +165,17 @@ class Aggregates:
 
     # One context
 
-    def _add(self, member: Handle, context: Coarse, emptied: Handle | None = None) -> None:
+    def _add(self, member: Handle, context: Coarse, hops: int, emptied: Handle | None = None) -> None:
         """Into the most similar aggregate, or one of its own: the one that it has just left empty, if so."""
         self._additions += 1
-        for row in self._candidates.similar(context, self._aggregation.threshold.of(context)):
+        for row in self._candidates.similar(context, self._aggregation.threshold.of(context, hops)):
             aggregate = self._by_row[row]
             together = merged(aggregate.context, context, self._aggregation.limits)
             if together is not None:
+                aggregate.hops = min(aggregate.hops, hops)
                 self._join(aggregate, member, context, together)
                 return
-        self._begin(member, context, emptied)
+        self._begin(member, context, hops, emptied)
 
     def _join(self, aggregate: _Aggregate, member: Handle, context: Coarse, together: Coarse) -> None:
         aggregate.members[member] = context
@@ -181,19 +186,19 @@ class Aggregates:
                 aggregate.defining.add(member)
             self._show(aggregate, together)
 
-    def _begin(self, member: Handle, context: Coarse, emptied: Handle | None) -> None:
+    def _begin(self, member: Handle, context: Coarse, hops: int, emptied: Handle | None) -> None:
         if emptied is None:
             self._made += 1
         handle = emptied or f"{self._name}/{self._made}"
         row = self._free_rows.pop() if self._free_rows else len(self._by_row)
-        aggregate = _Aggregate(handle, row, context, {member: context}, Joins(self._aggregation.limits), {member})
+        aggregate = _Aggregate(handle, row, context, {member: context}, Joins(self._aggregation.limits), {member}, hops)
         aggregate.joins.put(member, context)
         self._by_row[row] = aggregate
         self._by_handle[handle] = aggregate
         self._of_member[member] = aggregate
         self._show(aggregate, context)
 
-    def _replace(self, aggregate: _Aggregate, member: Handle, context: Coarse) -> None:
+    def _replace(self, aggregate: _Aggregate, member: Handle, context: Coarse, hops: int) -> None:
         together = merged(aggregate.context, context, self._aggregation.limits)
         if together == aggregate.context and len(aggregate.members) > 1:
             aggregate.members[member] = context
@@ -202,7 +207,7 @@ class Aggregates:
         else:
             emptied = aggregate.handle if len(aggregate.members) == 1 else None
             self._take_out(member)
-            self._add(member, context, emptied)
+            self._add(member, context, hops, emptied)
 
     def _take_out(self, member: Handle) -> None:
         aggregate = self._of_member.pop(member)
@@ -261,11 +266,11 @@ class Aggregates:
             if aggregate is not None and told is not None and aggregate.context == told.context:
                 continue
             self._version += 1
-            change = Change(handle, self._version, None if aggregate is None else aggregate.context)
-            if change.context is None:
+            if aggregate is None:
+                change = Change(handle, self._version, None)
                 del self._told[handle]
             else:
-                self._told[handle] = change
+                change = self._told[handle] = Change(handle, self._version, aggregate.context, aggregate.hops)
             changes.append(change)
         if not changes:
             self._absorbed += 1

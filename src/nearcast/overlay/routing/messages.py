@@ -55,6 +55,8 @@ class Partials(Stream, frozen=True, kw_only=True, tag="composite", dict=True):
     names: Attributes
     whole: bool
     partials: tuple[tuple[int, dict[str, Any] | None, tuple[str, ...]], ...]
+    hops: tuple[int, ...] = ()
+    """How far away each of them is, or a part of it, from who says so; left out where nobody wants to know."""
 
 
 class Everything(Stream, frozen=True, kw_only=True, tag="all composites"):
