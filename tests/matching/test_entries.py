@@ -12,11 +12,15 @@ from tests.oracle.strategies import WORLDS, World, addressing, contexts
 
 from nearcast.matching.entries import EntryTable, questions
 from nearcast.model.area import Box, Circle, Rectangle
+from nearcast.model.cql2 import parse
 from nearcast.model.evaluation import evaluate
 from nearcast.model.geometry import Point
 from nearcast.model.normal_form import disjunctive_normal_form
 from nearcast.model.predicate import And, Comparison, Literal, Predicate, Property, Spatial
 from nearcast.model.values import OneOf, Range
+from nearcast.overlay.values.coarse import Coarse, coarse, merged_all
+from nearcast.overlay.values.kinds import Limits
+from nearcast.overlay.values.possible import addressed, possibly
 
 GROUPS = 4
 
@@ -109,3 +113,41 @@ def test_values_that_went_are_forgotten() -> None:
     column = table._columns._columns["name"]
     assert len(column.values) <= 2
     assert len(column._codes) == 1
+
+
+@given(st.data(), st.sampled_from(WORLDS))
+def test_a_table_that_asks_what_is_possible_answers_as_one_by_one(data: st.DataObject, world: World) -> None:
+    """With attributes that some of those lack whom an entry stands for; and nobody whom it stands for is missed (Def. 4.3)."""
+    table: EntryTable[int] = EntryTable(possibly)
+    known: dict[int, Coarse] = {}
+    members: dict[int, list[dict[str, Any]]] = {}
+    for key, several in enumerate(data.draw(st.lists(st.lists(contexts(world), min_size=1, max_size=4), max_size=8))):
+        whole = merged_all(map(coarse, several), Limits(data.draw(st.integers(1, 3))))
+        if whole is not None:
+            table.put(key, key % GROUPS, whole.attributes, whole.optional)
+            known[key], members[key] = whole, several
+    everywhere = np.ones(GROUPS, np.bool_)
+    for _ in range(3):
+        predicate = data.draw(addressing(world))
+        conjuncts = disjunctive_normal_form(predicate)
+        found = set(table.keys(questions(conjuncts)))
+        assert found == {key for key, whole in known.items() if addressed(conjuncts, whole)}
+        assert {key for key, several in members.items() if any(matched(each, predicate) for each in several)} <= found
+        assert set(table.groups(questions(conjuncts), everywhere).tolist()) == {key % GROUPS for key in found}
+
+
+def test_what_some_lack_is_asked_for_with_and_without_it() -> None:
+    table: EntryTable[str] = EntryTable(possibly)
+    table.put("all have it", 0, {"age": Range(20, 30)})
+    table.put("some lack it", 0, {"age": Range(20, 30)}, frozenset({"age"}))
+    table.put("nobody has it", 0, {})
+    assert table.rows == 3
+
+    def keys(text: str) -> set[str]:
+        return set(table.keys(questions(disjunctive_normal_form(parse(text)))))
+
+    assert keys("age IS NULL") == {"some lack it", "nobody has it"}
+    assert keys("age = 25") == {"all have it", "some lack it"}
+    assert keys("NOT age = 25") == {"all have it", "some lack it"}
+    assert keys("age = 31") == set()
+    assert keys("age + 1 = 99") == {"all have it", "some lack it"}

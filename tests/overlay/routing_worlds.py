@@ -10,8 +10,8 @@ from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.predicate import And, Predicate
 from nearcast.model.time import MICROSECONDS
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge
-from nearcast.overlay.routing.messages import Handle
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.routing.wire import Routed

@@ -17,10 +17,12 @@ from nearcast.model.area import Box
 from nearcast.model.cql2 import parse
 from nearcast.model.geometry import Point
 from nearcast.model.values import OneOf, Path, Range
+from nearcast.overlay.aggregation import aggregates as module_of_aggregates
+from nearcast.overlay.aggregation import joins
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation, Change
 from nearcast.overlay.aggregation.candidates import Candidates
 from nearcast.overlay.aggregation.thresholds import ByDistance, Fixed, SelfTuning
-from nearcast.overlay.values.coarse import Coarse, coarse, merged_all
+from nearcast.overlay.values.coarse import Coarse, coarse, merged, merged_all
 from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.kinds import Limits
 from nearcast.overlay.values.possible import possible
@@ -180,6 +182,29 @@ def test_a_defining_member_whose_part_another_takes_over_leaves_unheard() -> Non
         aggregates.put(member, coarse({"age": age}))
     assert aggregates.remove("ada") == []
     assert aggregates.defining("r1/r2/1") == {"bob", "cyd"}
+
+
+def test_whoever_leaves_first_costs_a_few_merges_however_many_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one is defining, at both ends of the range, and each one leaves."""
+    merges = 0
+
+    def counted(a: Coarse, b: Coarse, limits: Limits) -> Coarse | None:
+        nonlocal merges
+        merges += 1
+        return merged(a, b, limits)
+
+    for module in (joins, module_of_aggregates):
+        monkeypatch.setattr(module, "merged", counted)
+    aggregates, size = link(0.0, Domains({"age": Range(0, 100_000)})), 512
+    for number in range(size):
+        aggregates.put(f"m{number}", coarse({"age": number}))
+    assert len(aggregates) == 1
+    for number in range(size - 1):
+        (change,) = aggregates.remove(f"m{number}")
+        left = range(number + 1, size)
+        expected = OneOf(left) if 1 < len(left) <= Limits().largest_set else Range(left[0], left[-1])
+        assert change.context == coarse({"age": left[0] if len(left) == 1 else expected})
+    assert merges < 2 * size * size.bit_length()
 
 
 def test_a_context_that_changes_is_told_once() -> None:

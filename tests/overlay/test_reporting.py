@@ -12,10 +12,14 @@ from tests.overlay.routing_changes import edges_of
 from tests.overlay.routing_worlds import Overlay
 
 from nearcast.errors import InvalidSettings
+from nearcast.matching.entries import surely
 from nearcast.model.area import Box, Circle
 from nearcast.model.geometry import Point, distance
+from nearcast.overlay.routing.adaptive import Adaptive
+from nearcast.overlay.routing.aggregated import Aggregated
 from nearcast.overlay.routing.reference import Reference
 from nearcast.overlay.routing.reporting import ByDistance, Exact, Reporting, ServiceArea
+from nearcast.overlay.routing.router import Router
 from nearcast.overlay.values.possible import possibly
 
 SIDE = 0.01  # degrees
@@ -140,6 +144,15 @@ def test_by_distance_some_are_missed_and_exactly_nobody_is() -> None:
     few, wanted = missed(ByDistance(20.0))
     many, _ = missed(ByDistance(250.0))
     assert 0 <= few < many < wanted
+
+
+@pytest.mark.parametrize("knowledge", [Reference, Adaptive, Aggregated])
+def test_coarse_reports_need_tables_that_ask_what_is_possible(knowledge: Any) -> None:
+    area = ServiceArea(square(0))
+    with pytest.raises(InvalidSettings, match="possibly"):
+        Router(knowledge(judge=surely), area)
+    Router(knowledge(judge=possibly), area)
+    Router(knowledge(judge=surely), ByDistance(20.0))
 
 
 @pytest.mark.parametrize("make", [lambda: ByDistance(-1.0), lambda: ServiceArea(Circle(50.0))])

@@ -83,6 +83,16 @@ def test_a_handle_that_others_know_by_a_higher_version_comes_into_its_own() -> N
     everybody_gets_it(overlay, [(0, "a = 1"), (0, "a = 5")])
 
 
+def test_a_version_above_which_nothing_can_be_said_is_not_believed() -> None:
+    overlay = pair(Reference)
+    handle = overlay.register(1, {"a": 1})
+    overlay.run(5)
+    say(overlay, entry_of(handle, 2**64 - 1, "r001", {"a": 5}))
+    assert overlay.routers[0].statistics().malformed == 1
+    overlay.update(handle, {"a": 2})
+    everybody_gets_it(overlay, [(0, "a = 2"), (0, "a = 5")])
+
+
 def test_while_news_flows_nothing_is_sent_twice() -> None:
     overlay = Overlay(3, Reference, heartbeat=1.0, check_wire=False)
     overlay.connect([(0, 1), (1, 2)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,8 +18,8 @@ from nearcast.overlay.values.coarse import Coarse, coarse
 from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.hierarchies import HIERARCHIES
 from nearcast.overlay.values.nominals import similarity as nominal_similarity
-from nearcast.overlay.values.signatures import Signatures, common
-from nearcast.overlay.values.similarity import Reading, of_intervals, of_values, similarity, structural
+from nearcast.overlay.values.signatures import Signatures
+from nearcast.overlay.values.similarity import Reading, of_intervals, of_values, similarity
 
 LITERAL, POSITION_ONLY = Reading.LITERAL, Reading.POSITION_ONLY_FOR_POINTS
 readings = st.sampled_from(Reading)
@@ -100,6 +100,18 @@ def test_domains_are_given_or_learned() -> None:
     assert similarity(a, b, domains, POSITION_ONLY) == pytest.approx(0.5)
     far = coarse({"age": 500})
     assert similarity(a, far, domains, POSITION_ONLY) == 0.0, "beyond the domain it ends at nothing"
+
+
+def structural(some: Iterable[str], others: Iterable[str]) -> float:
+    """Eq. 4.1: shared attributes among all."""
+    a, b = set(some), set(others)
+    return len(a & b) / len(a | b) if a or b else 1.0
+
+
+def common(a: int, b: int) -> float:
+    """The same of two signatures."""
+    union = (a | b).bit_count()
+    return (a & b).bit_count() / union if union else 1.0
 
 
 @given(st.dictionaries(names, any_values), st.dictionaries(names, any_values), readings, st.booleans())

@@ -236,7 +236,7 @@ def test_a_late_and_old_link_state_changes_nothing_and_is_answered() -> None:
 def test_a_router_that_hears_lies_about_itself_says_more() -> None:
     """Its clock was ahead in an earlier life, and everybody remembers."""
     routers, puppet = with_puppet()
-    lie = LinkState("r02", 0, 10**15, (48.0, 9.0), ())
+    lie = LinkState("r02", 0, routers.simulation.now() + 10**10, (48.0, 9.0), ())
     puppet.endpoint.send("r04", States((lie,)))
     routers.run(2)
     routers.check()
@@ -244,6 +244,21 @@ def test_a_router_that_hears_lies_about_itself_says_more() -> None:
     assert said is not None
     assert said.number > lie.number
     assert said.links
+
+
+@pytest.mark.parametrize("number", [2**62 - 1, 2**62, 2**63 - 1])
+def test_a_number_that_leaves_no_room_above_it_is_not_believed(number: int) -> None:
+    """Otherwise its router could never again say more, and would be silenced for ever."""
+    routers, puppet = with_puppet()
+    trees = {name: tree.identity for name, tree in routers.trees().items()}
+    for name in ("r02", "r04"):
+        puppet.endpoint.send(name, States((LinkState("r02", 0, number, (48.0, 9.0), ()),)))
+    routers.run(2)
+    assert {name: tree.identity for name, tree in routers.trees().items()} == trees
+    routers.world.hosts["r03"].leave()
+    routers.rest(100)
+    routers.check()
+    assert [routers.topology(name).statistics().malformed for name in ("r02", "r04")] == [1, 1]
 
 
 def test_malformed_messages_are_counted_and_change_nothing() -> None:

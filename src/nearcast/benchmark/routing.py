@@ -11,13 +11,12 @@ import numpy as np
 from nearcast.benchmark.report import OURSELVES, Measurement, Missing, Report, machine
 from nearcast.benchmark.timing import Course, take_turns
 from nearcast.errors import BenchmarkError
-from nearcast.matching.entries import EntryTable, questions
+from nearcast.matching.entries import EntryTable, Judge, questions, surely
 from nearcast.model.area import Box
-from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.predicate import And
 from nearcast.model.values import Path, Range
+from nearcast.overlay.values.possible import possibly
 
 Progress = Callable[[str], None]
 
@@ -36,13 +35,17 @@ def run(*, quick: bool = False, peers: bool = True, progress: Progress = lambda 
     ratios: dict[str, float] = {}
     for kind in ("exact", "coarse"):
         progress(f"filling a table with {entries:,} {kind} entries")
-        contexts, table = _table(entries, coarse=kind == "coarse")
+        # As routers ask that tell each other coarse contexts: what is possible.
+        judge = possibly if kind == "coarse" else surely
+        contexts, table = _table(entries, judge, coarse=kind == "coarse")
         events = _events(_MESSAGES)
-        _check(contexts, table, events[:_CHECKED])
+        _check(contexts, table, events[:_CHECKED], judge)
         parameters = {"entries": entries, "contexts": kind}
         courses = [Course(OURSELVES, "messages_per_second", "1/s", _asking(table, events), dict(parameters))]
         if peers:
-            courses.append(Course(SCAN, "messages_per_second", "1/s", _scanning(contexts, events), dict(parameters)))
+            courses.append(
+                Course(SCAN, "messages_per_second", "1/s", _scanning(contexts, events, judge), dict(parameters))
+            )
         take_turns(courses, rounds, seconds, progress)
         found = [course.measurement() for course in courses]
         results += found
@@ -55,14 +58,14 @@ def run(*, quick: bool = False, peers: bool = True, progress: Progress = lambda 
 Entries = list[tuple[int, dict[str, Any]]]
 
 
-def _table(entries: int, *, coarse: bool) -> tuple[Entries, EntryTable[int]]:
+def _table(entries: int, judge: Judge, *, coarse: bool) -> tuple[Entries, EntryTable[int]]:
     random = Random(1)
     ways = [Path.parse(f"/vehicle/kind{number}") for number in range(20)]
     cells = [
         Box(8.0 + x / 50, 49.0 + y / 50, 8.0 + (x + 1) / 50, 49.0 + (y + 1) / 50) for x in range(20) for y in range(20)
     ]
     contexts: Entries = []
-    table: EntryTable[int] = EntryTable()
+    table: EntryTable[int] = EntryTable(judge)
     for key in range(entries):
         age = random.randrange(10, 90)
         context: dict[str, Any] = {
@@ -101,28 +104,31 @@ def _asking(table: EntryTable[int], events: list[Event]) -> Callable[[Any], int]
     return step
 
 
-def _scanning(contexts: Entries, events: list[Event]) -> Callable[[Any], int]:
+def _scanning(contexts: Entries, events: list[Event], judge: Judge) -> Callable[[Any], int]:
     def step(index: int) -> int:
-        scan(contexts, events[index % len(events)])
+        scan(contexts, events[index % len(events)], judge)
         return 1
 
     return step
 
 
-def scan(contexts: Entries, event: Event) -> set[int]:
+def scan(contexts: Entries, event: Event, judge: Judge) -> set[int]:
     """Alg. 3.2 as it is written: entry by entry, without those of neighbours that get the message already."""
     forwarded: set[int] = set()
+    nobody: frozenset[str] = frozenset()
     for neighbour, context in contexts:
-        if neighbour not in forwarded and any(evaluate(And(conjunct), context) is True for conjunct in event.conjuncts):
+        if neighbour not in forwarded and any(
+            all(judge(literal, context, nobody) for literal in conjunct) for conjunct in event.conjuncts
+        ):
             forwarded.add(neighbour)
             if len(forwarded) == NEIGHBOURS:
                 break
     return forwarded
 
 
-def _check(contexts: Entries, table: EntryTable[int], events: list[Event]) -> None:
+def _check(contexts: Entries, table: EntryTable[int], events: list[Event], judge: Judge) -> None:
     among = np.ones(NEIGHBOURS, np.bool_)
     for event in events:
         found = set(table.groups(questions(event.conjuncts), among).tolist())
-        if found != scan(contexts, event):
+        if found != scan(contexts, event, judge):
             raise BenchmarkError(f"table and scan disagree about event {event.id}")

@@ -23,7 +23,7 @@ from datetime import datetime
 from itertools import product
 from typing import Any, Final
 
-from nearcast.model import spatial
+from nearcast.model import ranges, spatial
 from nearcast.model.area import Area
 from nearcast.model.geometry import Point
 from nearcast.model.predicate import (
@@ -146,7 +146,7 @@ def _coarse(atom: Atom, properties: Mapping[str, object], *, negated: bool) -> b
     """The answer of an atom that meets a range, a subtree or an area."""
     match atom:
         case IsNull():
-            return _null_coarse(atom, properties) is not negated
+            return _null_coarse(atom, properties, negated=negated)
         case Comparison():
             return _compare_coarse(atom, properties, negated=negated)
         case In(operand=Property(name=name)):
@@ -174,12 +174,12 @@ def _coarse(atom: Atom, properties: Mapping[str, object], *, negated: bool) -> b
             return None
 
 
-def _null_coarse(atom: IsNull, properties: Mapping[str, object]) -> bool:
-    """Something is there, and what it is does not matter; but none of it is a text to fold, and only numbers calculate."""
-    values = [properties.get(name) for name in atom_properties(atom)]
+def _null_coarse(atom: IsNull, properties: Mapping[str, object], *, negated: bool) -> bool:
+    """Something is there, but none of it is a text to fold; what it is matters only where somebody calculates: zero may be in a range."""
     if isinstance(atom.operand, Arithmetic):
-        return any(_bounds(value) is None or isinstance(_bounds(value)[0], datetime) for value in values)  # type: ignore[index]
-    return None in values or isinstance(atom.operand, Function)
+        found = ranges.result(atom.operand, properties)
+        return found is not None if negated else found is None or found.unknown
+    return isinstance(atom.operand, Function) is not negated
 
 
 def _compare_coarse(atom: Comparison, properties: Mapping[str, object], *, negated: bool) -> bool | None:

@@ -1,6 +1,7 @@
 """Contextcast: messages for whoever has a context, over an overlay of routers.
 
 ====================  ====================================================================================
+``handles``            names of contexts on links
 ``topology``           who is linked with whom, and the tree that all agree on
 ``values``             coarse contexts: merging, similarity, possible match
 ``aggregation``        few coarse contexts instead of the many that came over one link

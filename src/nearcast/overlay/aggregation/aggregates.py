@@ -7,6 +7,9 @@
 A member is *defining* if the aggregate changed when it was added to those before it; the first always is.  An aggregate is at
 all times what its members make, and because merging is a join, in any order; the defining ones alone make it too, so
 whoever is not defining comes, changes within the aggregate and goes unheard.
+
+When a defining one leaves, what the others make takes a few merges (``joins``).  To find out who of them is defining takes one for each; so this waits,
+and meanwhile everybody counts as defining.
 """
 
 from __future__ import annotations
@@ -18,14 +21,13 @@ from typing import Final
 
 from nearcast.errors import UnknownName
 from nearcast.overlay.aggregation.candidates import Candidates
+from nearcast.overlay.aggregation.joins import Joins
 from nearcast.overlay.aggregation.thresholds import Fixed, Threshold
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.values.coarse import Coarse, merged
 from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.kinds import Limits
 from nearcast.overlay.values.similarity import Reading
-
-Handle = str
-"""Names a context on links; opaque, unique in the whole overlay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class Change:
     version: int
     context: Coarse | None
     """``None``: it is no more."""
+
+    hops: int = 0
+    """To the nearest of its members, or a little less: some may have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,12 @@ class _Aggregate:
     row: int
     context: Coarse
     members: dict[Handle, Coarse]
-    defining: set[Handle]
+    joins: Joins
+    defining: set[Handle] | None
+    """None: it was not found out."""
+    hops: int
+    waited: int = 0
+    """How often that would have helped."""
 
 
 class Aggregates:
@@ -95,14 +105,14 @@ class Aggregates:
         self._made = self._version = 0
         self._additions = self._absorbed = self._rebuilt = 0
 
-    def put(self, member: Handle, context: Coarse) -> list[Change]:
-        """A context that is new, or has changed (Alg. 4.3)."""
+    def put(self, member: Handle, context: Coarse, hops: int = 0) -> list[Change]:
+        """A context that is new, or has changed (Alg. 4.3), and comes from so many hops away."""
         self._domains.see(context.attributes)
         aggregate = self._of_member.get(member)
         if aggregate is None:
-            self._add(member, context)
+            self._add(member, context, hops)
         elif aggregate.members[member] != context:
-            self._replace(aggregate, member, context)
+            self._replace(aggregate, member, context, hops)
         return self._changes()
 
     def remove(self, member: Handle) -> list[Change]:
@@ -121,7 +131,7 @@ class Aggregates:
         self._random.shuffle(members)
         self._drop(aggregate)
         for member, context in members:
-            self._add(member, context)
+            self._add(member, context, aggregate.hops)
         return self._changes()
 
     def members(self, handle: Handle) -> dict[Handle, Coarse]:
@@ -129,7 +139,8 @@ class Aggregates:
         return dict(self._by_handle[handle].members)
 
     def defining(self, handle: Handle) -> frozenset[Handle]:
-        return frozenset(self._by_handle[handle].defining)
+        aggregate = self._by_handle[handle]
+        return frozenset(self._found_defining(aggregate) if aggregate.defining is None else aggregate.defining)
 
     def aggregate_of(self, member: Handle) -> Handle:
         return self._of_member[member].handle
@@ -154,70 +165,84 @@ class Aggregates:
 
     # One context
 
-    def _add(self, member: Handle, context: Coarse, emptied: Handle | None = None) -> None:
+    def _add(self, member: Handle, context: Coarse, hops: int, emptied: Handle | None = None) -> None:
         """Into the most similar aggregate, or one of its own: the one that it has just left empty, if so."""
         self._additions += 1
-        for row in self._candidates.similar(context, self._aggregation.threshold.of(context)):
+        for row in self._candidates.similar(context, self._aggregation.threshold.of(context, hops)):
             aggregate = self._by_row[row]
             together = merged(aggregate.context, context, self._aggregation.limits)
             if together is not None:
+                aggregate.hops = min(aggregate.hops, hops)
                 self._join(aggregate, member, context, together)
                 return
-        self._begin(member, context, emptied)
+        self._begin(member, context, hops, emptied)
 
     def _join(self, aggregate: _Aggregate, member: Handle, context: Coarse, together: Coarse) -> None:
         aggregate.members[member] = context
+        aggregate.joins.put(member, context)
         self._of_member[member] = aggregate
         if together != aggregate.context:
-            aggregate.defining.add(member)
+            if aggregate.defining is not None:
+                aggregate.defining.add(member)
             self._show(aggregate, together)
 
-    def _begin(self, member: Handle, context: Coarse, emptied: Handle | None) -> None:
+    def _begin(self, member: Handle, context: Coarse, hops: int, emptied: Handle | None) -> None:
         if emptied is None:
             self._made += 1
         handle = emptied or f"{self._name}/{self._made}"
         row = self._free_rows.pop() if self._free_rows else len(self._by_row)
-        aggregate = _Aggregate(handle, row, context, {member: context}, {member})
+        aggregate = _Aggregate(handle, row, context, {member: context}, Joins(self._aggregation.limits), {member}, hops)
+        aggregate.joins.put(member, context)
         self._by_row[row] = aggregate
         self._by_handle[handle] = aggregate
         self._of_member[member] = aggregate
         self._show(aggregate, context)
 
-    def _replace(self, aggregate: _Aggregate, member: Handle, context: Coarse) -> None:
+    def _replace(self, aggregate: _Aggregate, member: Handle, context: Coarse, hops: int) -> None:
         together = merged(aggregate.context, context, self._aggregation.limits)
-        defining = member in aggregate.defining
         if together == aggregate.context and len(aggregate.members) > 1:
             aggregate.members[member] = context
-            if defining:
-                self._rebuild(aggregate)
+            aggregate.joins.put(member, context)
+            self._without(aggregate, member)
         else:
             emptied = aggregate.handle if len(aggregate.members) == 1 else None
             self._take_out(member)
-            self._add(member, context, emptied)
+            self._add(member, context, hops, emptied)
 
     def _take_out(self, member: Handle) -> None:
         aggregate = self._of_member.pop(member)
         del aggregate.members[member]
+        aggregate.joins.remove(member)
         if not aggregate.members:
             self._drop(aggregate)
-        elif member in aggregate.defining:
-            self._rebuild(aggregate)
+        else:
+            self._without(aggregate, member)
 
     # One aggregate
 
-    def _rebuild(self, aggregate: _Aggregate) -> None:
+    def _without(self, aggregate: _Aggregate, member: Handle) -> None:
+        """Without what that member was."""
+        if aggregate.defining is not None and member not in aggregate.defining:
+            return
         self._rebuilt += 1
-        whole: Coarse | None = None
-        aggregate.defining.clear()
-        for member, context in aggregate.members.items():
-            together = context if whole is None else merged(whole, context, self._aggregation.limits)
-            assert together is not None, "what was merged with more can be merged with less"
-            if whole is None or together != whole:
-                aggregate.defining.add(member)
-            whole = together
-        assert whole is not None
+        whole = aggregate.joins.whole()
+        aggregate.waited += 1
+        if aggregate.waited < len(aggregate.members):
+            aggregate.defining = None
+        else:
+            aggregate.defining, aggregate.waited = self._found_defining(aggregate), 0
         if whole != aggregate.context:
             self._show(aggregate, whole)
+
+    def _found_defining(self, aggregate: _Aggregate) -> set[Handle]:
+        whole: Coarse | None = None
+        defining: set[Handle] = set()
+        for member, context in aggregate.members.items():
+            together = context if whole is None else merged(whole, context, self._aggregation.limits)
+            if whole is None or together != whole:
+                defining.add(member)
+            whole = together
+        return defining
 
     def _show(self, aggregate: _Aggregate, context: Coarse) -> None:
         aggregate.context = context
@@ -241,11 +266,11 @@ class Aggregates:
             if aggregate is not None and told is not None and aggregate.context == told.context:
                 continue
             self._version += 1
-            change = Change(handle, self._version, None if aggregate is None else aggregate.context)
-            if change.context is None:
+            if aggregate is None:
+                change = Change(handle, self._version, None)
                 del self._told[handle]
             else:
-                self._told[handle] = change
+                change = self._told[handle] = Change(handle, self._version, aggregate.context, aggregate.hops)
             changes.append(change)
         if not changes:
             self._absorbed += 1

@@ -1,7 +1,7 @@
 """How alike a context and an aggregate must be to be merged (S_th).
 
 Lower merges more: fewer updates, more messages that find nobody.  The document recommends 0.6 everywhere, and names as
-open what the other two do here (7.2): merging more of what is farther away, and tuning itself.
+open what the others do here (7.2): merging more of what is farther away, by metres or by hops, and tuning itself.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ RECOMMENDED: Final = 0.6
 
 
 class Threshold(Protocol):
-    """Says how alike a context that comes must be to an aggregate."""
+    """Says how alike a context that comes must be to an aggregate; it comes from so many hops away, at least."""
 
-    def of(self, context: Coarse) -> float: ...
+    def of(self, context: Coarse, hops: int = 0) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Fixed:
     def __post_init__(self) -> None:
         _checked(self.value)
 
-    def of(self, _context: Coarse) -> float:
+    def of(self, _context: Coarse, hops: int = 0) -> float:  # noqa: ARG002 - wherever it is
         return self.value
 
 
@@ -56,7 +56,7 @@ class ByDistance:
         if not self.reach > 0:
             raise InvalidValue(f"the threshold falls over some metres, not over {self.reach}")
 
-    def of(self, context: Coarse) -> float:
+    def of(self, context: Coarse, hops: int = 0) -> float:  # noqa: ARG002 - in metres
         place = context.attributes.get(self.attribute)
         if not isinstance(place, (Point, Area)) and not (isinstance(place, OneOf) and place.type_name == "point"):
             return self.near
@@ -64,11 +64,30 @@ class ByDistance:
         return self.near + (self.far - self.near) * min(1.0, away / self.reach)
 
 
+@dataclass(frozen=True, slots=True)
+class ByHops:
+    """One for each level of a hierarchy: what is registered here, what comes from the next router, and so on; the last for all beyond.
+
+    So every router knows its surroundings well, and what is far away by aggregates of aggregates.
+    """
+
+    levels: tuple[float, ...] = (0.8, 0.7, 0.6, 0.5)
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise InvalidValue("a hierarchy has at least one level")
+        for value in self.levels:
+            _checked(value)
+
+    def of(self, _context: Coarse, hops: int = 0) -> float:
+        return self.levels[max(0, min(hops, len(self.levels) - 1))]
+
+
 class SelfTuning:
     """Between two bounds: stricter when aggregates cost more messages than they save updates, else more generous.
 
     Whoever counts them tells both, once in a while.  Multiples of ``tolerated`` and no smooth control: the similarity of
-    real contexts comes in few steps, between which nothing changes.
+    real contexts comes in few steps, between which nothing changes.  One for each router: the decision is a local one.
     """
 
     def __init__(
@@ -86,15 +105,17 @@ class SelfTuning:
         self.value = start
         self._least, self._most, self._step, self._tolerated = least, most, step, tolerated
 
-    def of(self, _context: Coarse) -> float:
+    def of(self, _context: Coarse, hops: int = 0) -> float:  # noqa: ARG002 - wherever it is
         return self.value
 
-    def counted(self, false_positives: int, updates_saved: int) -> None:
-        """Since the last time."""
+    def counted(self, false_positives: int, updates_saved: int) -> bool:
+        """Since the last time; whether it became stricter."""
+        before = self.value
         if false_positives > self._tolerated * updates_saved:
             self.value = min(self._most, self.value + self._step)
         elif false_positives < self._tolerated * updates_saved / 2:
             self.value = max(self._least, self.value - self._step)
+        return self.value > before
 
 
 def _checked(value: float) -> None:

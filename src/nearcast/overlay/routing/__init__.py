@@ -10,6 +10,7 @@
 ``hop_local``         what strategies share whose entries mean "behind me"
 ``aggregated``        all, but coarsely: few contexts that stand for many
 ``adaptive``          what pays: composites for attributes that many messages ask for
+``adaptive_link``     what it measures on one link, and what pays
 ``merged``            the same with composites that are coarse
 ===================  ===============================================================================
 

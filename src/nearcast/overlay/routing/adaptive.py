@@ -18,17 +18,17 @@ All this is said of one link in one tree: with another tree it begins anew, on s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
 
 from nearcast.matching.context_columns import Questions
-from nearcast.matching.entries import Judge
+from nearcast.matching.entries import Judge, surely
 from nearcast.model.history import Context
-from nearcast.model.values import same
-from nearcast.overlay.routing.benefit import Rate, benefit
+from nearcast.overlay.handles import Handle
+from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, names_of, turned
+from nearcast.overlay.routing.benefit import Rate
 from nearcast.overlay.routing.composites import (
     Change,
     Condense,
@@ -43,9 +43,8 @@ from nearcast.overlay.routing.composites import (
 )
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
-from nearcast.overlay.routing.messages import Everything, Handle, Partials, Retired, Stream, Unwanted
+from nearcast.overlay.routing.messages import Everything, Partials, Retired, Stream, Unwanted
 from nearcast.overlay.routing.settings import AdaptiveSettings
-from nearcast.overlay.routing.streams import Incoming
 from nearcast.overlay.routing.wire import Routed, asked
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
@@ -56,28 +55,6 @@ _HERE: Final = ""
 """Stands for the contexts that are registered here, among neighbours."""
 
 
-class _Link:
-    """What is known of, and was said to, one neighbour."""
-
-    def __init__(self, incoming: Incoming[Stream]) -> None:
-        self.held: Final[dict[Names, Held]] = {}
-        self.sent: Final[dict[Names, Sent]] = {}
-        self.in_vain: Final[dict[Names, Rate]] = {}
-        """False positives: messages that came from there, by the attributes that they asked for."""
-
-        self.updates: Final[dict[str, Rate]] = {}
-        """By attribute: changes behind that link."""
-
-        self.incoming: Final = incoming
-
-    def covering(self, names: Names) -> Held | None:
-        """A complete composite for these attributes: the smallest."""
-        if not self.incoming.begun:
-            return None
-        found = [held for held in self.held.values() if names <= held.names]
-        return min(found, key=lambda held: (len(held.names), sorted(held.names)), default=None)
-
-
 class Adaptive(HopLocal):
     """``condense`` makes the list of partial contexts of a composite: as it is, or aggregated."""
 
@@ -86,11 +63,12 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
+        self.coarse = judge is not surely
         self._judge: Final = judge
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}
         self._local_updates: Final[dict[str, Rate]] = {}
-        self._links: dict[Address, _Link] = {}
+        self._links: dict[Address, AdaptiveLink] = {}
         self._invalidations = self._prunes = 0
 
     def start(self, surroundings: Surroundings) -> None:
@@ -126,7 +104,7 @@ class Adaptive(HopLocal):
         if context is not None:
             self._local[handle] = context
         old, new = _whole(before), _whole(context)
-        _count(self._local_updates, old, new)
+        count_changes(self._local_updates, old, new)
         self._changed(_HERE, None, [(old, new)])
 
     def _changed(
@@ -150,14 +128,14 @@ class Adaptive(HopLocal):
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
         conjuncts = asked(message)
-        names = _names_of(conjuncts)
+        names = names_of(conjuncts)
         return [
             neighbour
             for neighbour, link in self._links.items()
             if neighbour != came_from and self._wanted(link, conjuncts, names)
         ]
 
-    def _wanted(self, link: _Link, conjuncts: Questions, names: list[Names]) -> bool:
+    def _wanted(self, link: AdaptiveLink, conjuncts: Questions, names: list[Names]) -> bool:
         """Somebody there could match, or nobody knows."""
         used: dict[Names, Held] = {}
         for conjunct, constrained in zip(conjuncts, names, strict=True):
@@ -175,7 +153,7 @@ class Adaptive(HopLocal):
         link = self._links.get(came_from) if came_from is not None else None
         if useful or link is None:
             return
-        names: Names = frozenset().union(*_names_of(asked(message)))
+        names: Names = frozenset().union(*names_of(asked(message)))
         link.in_vain.setdefault(names, Rate()).count += 1
 
     # Windows
@@ -183,9 +161,9 @@ class Adaptive(HopLocal):
     def _window_ends(self) -> None:
         settings = self._settings
         window, newest = settings.window, settings.newest
-        updates = {_HERE: _turned(self._local_updates, window, newest)}
+        updates = {_HERE: turned(self._local_updates, window, newest)}
         for neighbour, link in self._links.items():
-            updates[neighbour] = _turned(link.updates, window, newest)
+            updates[neighbour] = turned(link.updates, window, newest)
         for neighbour in list(self._links):
             self._propagate(neighbour, updates)
         for neighbour in list(self._links):
@@ -193,35 +171,16 @@ class Adaptive(HopLocal):
 
     def _propagate(self, neighbour: Address, updates: dict[Address, dict[str, float]]) -> None:
         """Alg. 5.3."""
-        settings, link = self._settings, self._links[neighbour]
-        chosen: list[Names] = []
-        for names, rate in list(link.in_vain.items()):
-            in_vain = rate.turn(settings.window, settings.newest)
-            if in_vain * settings.window < 0.01:
-                del link.in_vain[names]  # nobody has asked for that for long
-                continue
-            others = [rates for source, rates in updates.items() if source != neighbour]
-            expected = math.fsum(rates.get(name, 0.0) for rates in others for name in names)
-            if benefit(in_vain, expected) > settings.propagate_above and self._sources(neighbour, names) is not None:
-                known = [*chosen, *link.sent]
-                if not any(names <= other for other in known):
-                    chosen = [other for other in chosen if not other < names]
-                    chosen.append(names)
-        for names in sorted(chosen, key=sorted):
+        others = [rates for source, rates in updates.items() if source != neighbour]
+        for names in self._links[neighbour].worth_sending(
+            others, self._settings, lambda names: self._sources(neighbour, names) is not None
+        ):
             self._send_composite(neighbour, names)
 
     def _invalidate(self, neighbour: Address) -> None:
         """Alg. 5.5."""
-        settings, link = self._settings, self._links[neighbour]
-        for names, held in list(link.held.items()):
-            prunes = held.prunes.count if held.measured else None
-            if prunes is None:
-                held.prunes.count = held.updates.count = 0
-                held.measured = True
-                continue
-            gained = held.prunes.turn(settings.window, settings.newest)
-            cost = held.updates.turn(settings.window, settings.newest)
-            if benefit(gained, cost) < settings.invalidate_below and not self._pinned(neighbour, names):
+        for names in self._links[neighbour].not_worth_keeping(self._settings):
+            if not self._pinned(neighbour, names):
                 self._refuse(neighbour, names)
 
     def _pinned(self, neighbour: Address, names: Names) -> bool:
@@ -334,7 +293,7 @@ class Adaptive(HopLocal):
             case Unwanted():
                 self._retire(neighbour, frozenset(message.names))
 
-    def _take(self, neighbour: Address, link: _Link, message: Partials) -> None:
+    def _take(self, neighbour: Address, link: AdaptiveLink, message: Partials) -> None:
         names = frozenset(message.names)
         if message.whole:
             self._drop(neighbour, [other for other in link.held if other <= names])
@@ -351,18 +310,18 @@ class Adaptive(HopLocal):
             old, new = held.put(which, partial)
             changes.append((old, new))
             if not message.whole:
-                _count(link.updates, old, new)
+                count_changes(link.updates, old, new)
         if not message.whole:
             self._changed(neighbour, names, changes)
 
     # The tree
 
     def _open(self) -> None:
-        self._links = {neighbour: _Link(incoming) for neighbour, incoming in self._incoming.items()}
+        self._links = {neighbour: AdaptiveLink(incoming) for neighbour, incoming in self._incoming.items()}
 
     def _close(self, neighbour: Address) -> None:
         self._drop(neighbour, list(self._links[neighbour].held))
-        self._links[neighbour] = _Link(self._incoming[neighbour])
+        self._links[neighbour] = AdaptiveLink(self._incoming[neighbour])
         self._cascade()
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
@@ -374,20 +333,3 @@ class Adaptive(HopLocal):
 
 def _whole(context: Context | None) -> Partial | None:
     return None if context is None else (context, frozenset())
-
-
-def _names_of(conjuncts: Questions) -> list[Names]:
-    """Attr(M), by conjunct."""
-    return [frozenset(name for question in conjunct for name in question.names) for conjunct in conjuncts]
-
-
-def _turned(rates: dict[str, Rate], window: float, newest: float) -> dict[str, float]:
-    return {name: rate.turn(window, newest) for name, rate in rates.items()}
-
-
-def _count(rates: dict[str, Rate], before: Partial | None, after: Partial | None) -> None:
-    """An update of each attribute that is another now (Eq. 5.4)."""
-    old, new = (before or ({}, None))[0], (after or ({}, None))[0]
-    for name in sorted(old.keys() | new.keys()):
-        if name not in old or name not in new or not same(old[name], new[name]):
-            rates.setdefault(name, Rate()).count += 1

@@ -4,6 +4,8 @@ What comes over a link, and what is registered here, is aggregated for itself (`
 neighbours, which do the same.  Whom a message is sent on to is decided by what the neighbour there said; the document asks
 the aggregates made of it, although their members are stored beside them, and so sends messages in vain that nobody need send (``by_aggregates``).
 
+Neighbours say how many hops away what they tell of is, so that a threshold can know what is far away coarsely and what is near well.
+
 A message that comes in vain was sent because an aggregate of ours seemed to match.  Which one, we know; one that does so too often is
 dissolved (Alg. 4.5, for which the document gives no threshold), and a threshold that tunes itself is told.
 """
@@ -18,15 +20,16 @@ from typing import Final
 import numpy as np
 
 from nearcast.errors import InvalidSettings
-from nearcast.matching.entries import EntryTable, Judge
+from nearcast.matching.entries import EntryTable, Judge, surely
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
 from nearcast.overlay.aggregation.aggregates import Change as AggregateChange
 from nearcast.overlay.aggregation.thresholds import SelfTuning
-from nearcast.overlay.routing.composites import Change, Names, Partial, partials_in, partials_of
+from nearcast.overlay.handles import Handle
+from nearcast.overlay.routing.composites import Names, Partial, partials_in, partials_of
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
-from nearcast.overlay.routing.messages import Everything, Handle, Partials, Stream
+from nearcast.overlay.routing.messages import Everything, Partials, Stream
 from nearcast.overlay.routing.streams import Incoming
 from nearcast.overlay.routing.wire import Routed, asked
 from nearcast.overlay.values.coarse import Coarse
@@ -35,6 +38,9 @@ from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
 
 _ALL: Final = np.ones(1, np.bool_)
+_Row = tuple[int, Partial | None, int]
+"""As ``Change``, and how many hops away that is."""
+
 _WHATEVER: Final[Names] = frozenset()
 """The attributes of what is told: all that there are."""
 
@@ -70,9 +76,9 @@ class _Source:
         self.absorbed = 0
         """As of the last window."""
 
-    def all(self) -> Iterator[Change]:
+    def all(self) -> Iterator[_Row]:
         for change in self.aggregates.contexts():
-            yield self.numbers[change.handle], _partial(change.context)
+            yield self.numbers[change.handle], _partial(change.context), change.hops
 
 
 class _Link(_Source):
@@ -83,6 +89,10 @@ class _Link(_Source):
         self.incoming: Final = incoming
         self.said: Final[EntryTable[int]] = EntryTable(judge)
         """The neighbour's own words."""
+
+    def nothing(self) -> list[_Row]:
+        """What would take all of them back."""
+        return [(number, None, 0) for number, _ in self.said.items()]
 
 
 class Aggregated(HopLocal):
@@ -97,6 +107,7 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
+        self.coarse = judge is not surely
         self._judge: Final = judge
         self._links: dict[Address, _Link] = {}
         self._here: _Source
@@ -138,7 +149,7 @@ class Aggregated(HopLocal):
 
     def _tell(self, source: _Source, changes: Iterable[AggregateChange]) -> None:
         """To all but the neighbour from whom it comes."""
-        newest: dict[int, Partial | None] = {}
+        newest: dict[int, _Row] = {}
         for change in changes:
             partial = _partial(change.context)
             if change.handle not in source.numbers:
@@ -146,16 +157,17 @@ class Aggregated(HopLocal):
                 source.numbers[change.handle] = self._number
             if partial is None:
                 source.told.remove(change.handle)
-                newest[source.numbers.pop(change.handle)] = None
+                number = source.numbers.pop(change.handle)
             else:
                 source.told.put(change.handle, 0, *partial)
-                newest[source.numbers[change.handle]] = partial
+                number = source.numbers[change.handle]
+            newest[number] = number, partial, change.hops
         if not newest:
             return
         for neighbour, link in self._links.items():
             if link is not source:
                 self._updates += 1
-                self._say(neighbour, partials_of(_WHATEVER, newest.items(), *self._next(neighbour), whole=False))
+                self._say(neighbour, _told(newest.values(), *self._next(neighbour), whole=False))
 
     # Messages
 
@@ -183,20 +195,29 @@ class Aggregated(HopLocal):
     # Windows
 
     def _window_ends(self) -> None:
+        stricter = self._tuned()
         most = self._settings.in_vain * self._settings.window
-        counted = saved = 0
         for source in list(self._sources(None)):
-            counted += source.in_vain.total()
-            absorbed = source.aggregates.statistics().absorbed
-            saved += absorbed - source.absorbed
-            source.absorbed = absorbed
+            # Where the threshold rose, what was merged under the old one is not all dissolved, but the worst of it.
+            worst = max(source.in_vain.values(), default=0) if stricter else most + 1
             for handle, times in list(source.in_vain.items()):
-                if times > most and handle in source.numbers and len(source.aggregates.members(handle)) > 1:
+                dissolved = times > most or times >= worst
+                if dissolved and handle in source.numbers and len(source.aggregates.members(handle)) > 1:
                     self._reaggregated += 1
                     self._tell(source, source.aggregates.reaggregate(handle))
             source.in_vain.clear()
-        if isinstance(self._aggregation.threshold, SelfTuning):
-            self._aggregation.threshold.counted(counted, saved)
+
+    def _tuned(self) -> bool:
+        """Tell a threshold that tunes itself what it cost and what it saved; whether it became stricter."""
+        counted = saved = 0
+        for source in self._sources(None):
+            counted += source.in_vain.total()
+            absorbed = source.aggregates.statistics().absorbed
+            # A change that is absorbed would have been told to so many.
+            saved += (absorbed - source.absorbed) * (len(self._links) - (source is not self._here))
+            source.absorbed = absorbed
+        threshold = self._aggregation.threshold
+        return isinstance(threshold, SelfTuning) and threshold.counted(counted, saved)
 
     # What neighbours say
 
@@ -205,18 +226,17 @@ class Aggregated(HopLocal):
         for message in said:
             match message:
                 case Everything():
-                    gone = [(number, None) for number, _ in link.said.items()]
-                    news = [row for composite in message.composites for row in partials_in(composite)]
-                    self._take(link, [*gone, *news])
+                    news = [row for composite in message.composites for row in _rows(composite)]
+                    self._take(link, [*link.nothing(), *news])
                 case Partials():
-                    self._take(link, partials_in(message))
+                    self._take(link, _rows(message))
 
-    def _take(self, link: _Link, rows: list[Change]) -> None:
+    def _take(self, link: _Link, rows: list[_Row]) -> None:
         changes: list[AggregateChange] = []
-        for number, partial in rows:
+        for number, partial, hops in rows:
             if partial is not None:
                 link.said.put(number, 0, *partial)
-                changes += link.aggregates.put(str(number), Coarse(*partial))
+                changes += link.aggregates.put(str(number), Coarse(*partial), hops + 1)
             elif number in link.said:
                 link.said.remove(number)
                 changes += link.aggregates.remove(str(number))
@@ -232,12 +252,24 @@ class Aggregated(HopLocal):
 
     def _close(self, neighbour: Address) -> None:
         link = self._links[neighbour]
-        self._take(link, [(number, None) for number, _ in link.said.items()])
+        self._take(link, link.nothing())
         self._links[neighbour] = _Link(self._aggregates(), self._judge, self._incoming[neighbour])
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]
-        return (partials_of(_WHATEVER, rows, tree, number, whole=True),)
+        return (_told(rows, tree, number, whole=True),)
+
+
+def _told(rows: Iterable[_Row], tree: int, number: int, *, whole: bool) -> Partials:
+    rows = list(rows)
+    hops = tuple(away for _, _, away in rows)
+    return partials_of(_WHATEVER, [row[:2] for row in rows], tree, number, whole=whole, hops=hops)
+
+
+def _rows(message: Partials) -> list[_Row]:
+    rows = partials_in(message)
+    hops = message.hops if len(message.hops) == len(rows) else (0,) * len(rows)
+    return [(number, partial, away) for (number, partial), away in zip(rows, hops, strict=True)]
 
 
 def _partial(context: Coarse | None) -> Partial | None:

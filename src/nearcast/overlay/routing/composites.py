@@ -34,13 +34,15 @@ def in_order(names: Names) -> Attributes:
     return tuple(sorted(names))
 
 
-def partials_of(names: Names, partials: Iterable[Change], tree: int, number: int, *, whole: bool) -> Partials:
+def partials_of(
+    names: Names, partials: Iterable[Change], tree: int, number: int, *, whole: bool, hops: tuple[int, ...] = ()
+) -> Partials:
     """A composite, or what has changed in it, as it is sent."""
     rows = tuple(
         (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), in_order(partial[1]))
         for each, partial in partials
     )
-    return Partials(tree=tree, number=number, names=in_order(names), whole=whole, partials=rows)
+    return Partials(tree=tree, number=number, names=in_order(names), whole=whole, partials=rows, hops=hops)
 
 
 def partials_in(message: Partials) -> list[Change]:

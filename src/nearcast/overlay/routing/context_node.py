@@ -7,8 +7,9 @@ from typing import Any, Final
 from nearcast.errors import InvalidInput
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.access import FROM_DEVICE, PORT, Present, RegisterAgain, Registration, Send
-from nearcast.overlay.routing.messages import Handle, context_of
+from nearcast.overlay.routing.messages import context_of
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.routing.wire import event_in, routed
 from nearcast.runtime.host import Component, Host

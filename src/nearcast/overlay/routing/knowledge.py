@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.tree import TreeView
 from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
@@ -58,6 +58,9 @@ class Knowledge(ABC):
 
     kinds: ClassVar[tuple[type[Message], ...]]
     """Messages that it understands."""
+
+    coarse: bool = True
+    """Whether it asks of what it was told what is possible: coarse contexts are safe with it."""
 
     @abstractmethod
     def start(self, surroundings: Surroundings) -> None: ...

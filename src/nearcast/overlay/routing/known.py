@@ -7,7 +7,8 @@ from collections import deque
 from typing import Final
 
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.overlay.routing.messages import ContextEntry, Handle
+from nearcast.overlay.handles import Handle
+from nearcast.overlay.routing.messages import ContextEntry
 from nearcast.runtime.ports import Address
 
 

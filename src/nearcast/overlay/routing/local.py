@@ -7,7 +7,7 @@ from typing import Final
 from nearcast.matching.entries import EntryTable, Questions
 from nearcast.model.event import checked_attributes
 from nearcast.model.history import Context
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.reporting import Reporting, alike
 
 

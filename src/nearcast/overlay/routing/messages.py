@@ -10,13 +10,11 @@ from typing import Any, Final
 
 from nearcast.model.history import Context
 from nearcast.model.value_text import tree_of_value, value_of_tree
+from nearcast.overlay.handles import Handle
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
 PORT: Final = 21
-
-Handle = str
-"""Of a context, on links: the router where it is registered, a slash, a number that is never used again."""
 
 Attributes = tuple[str, ...]
 """Names in their order: the set A_p of a composite."""
@@ -57,6 +55,8 @@ class Partials(Stream, frozen=True, kw_only=True, tag="composite", dict=True):
     names: Attributes
     whole: bool
     partials: tuple[tuple[int, dict[str, Any] | None, tuple[str, ...]], ...]
+    hops: tuple[int, ...] = ()
+    """How far away each of them is, or a part of it, from who says so; left out where nobody wants to know."""
 
 
 class Everything(Stream, frozen=True, kw_only=True, tag="all composites"):

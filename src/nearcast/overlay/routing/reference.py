@@ -20,9 +20,10 @@ from nearcast.errors import InvalidInput
 from nearcast.matching.entries import EntryTable, Judge, surely
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.known import Known
-from nearcast.overlay.routing.messages import ContextEntry, Entries, Handle, OriginDigests, context_in, entry_of
+from nearcast.overlay.routing.messages import ContextEntry, Entries, OriginDigests, context_in, entry_of
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed, asked
@@ -30,6 +31,9 @@ from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
 _NOWHERE: Final = -1
+_CLOCKS_APART: Final = 86_400 * MICROSECONDS
+"""Nobody changes a context more often than the clock ticks: a version far beyond it is a lie, above which its origin could say nothing."""
+
 _AT_ONCE: Final = 100
 """Entries in one message, at most."""
 
@@ -44,6 +48,7 @@ class Reference(Knowledge):
 
     def __init__(self, settings: RoutingSettings | None = None, judge: Judge = surely) -> None:
         self._settings: Final = settings or RoutingSettings()
+        self.coarse = judge is not surely
         self._known: Final = Known(self._settings.tombstone)
         self._table: Final[EntryTable[Handle]] = EntryTable(judge)
         self._tree: TreeView = NoTree()
@@ -91,6 +96,8 @@ class Reference(Knowledge):
         me = self._around.me
         if not entry.handle.startswith(f"{entry.origin}/"):
             raise InvalidInput(f"context {entry.handle!r} is none of router {entry.origin!r}")
+        if entry.version > self._around.now() + _CLOCKS_APART:
+            raise InvalidInput(f"context {entry.handle!r} cannot have changed {entry.version} times")
         context = context_in(entry)  # before anything changes: what cannot be read was not said
         if came_from is not None and entry.origin == me:
             self._correct(entry)

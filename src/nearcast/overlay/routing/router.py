@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nearcast.errors import InvalidEvent, InvalidInput, UnknownName
+from nearcast.errors import InvalidEvent, InvalidInput, InvalidSettings, UnknownName
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
-from nearcast.overlay.routing.messages import PORT, Handle, attributes_tree
+from nearcast.overlay.routing.messages import PORT, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import NoTree, TreeView
@@ -62,9 +63,15 @@ class Router(Component):
         settings: RoutingSettings | None = None,
         deliver: Deliver | None = None,
     ) -> None:
+        reporting = reporting or Exact()
+        if reporting.coarse and not knowledge.coarse:
+            raise InvalidSettings(
+                f"{type(reporting).__name__} makes contexts coarse, and {type(knowledge).__name__} asks for what is surely so: "
+                "somebody would be missed; give it judge=possibly"
+            )
         self.knowledge: Final = knowledge
         self.deliver: Deliver | None = deliver
-        self.local: Final = LocalContexts(reporting or Exact())
+        self.local: Final = LocalContexts(reporting)
         self._settings: Final = settings or RoutingSettings()
         self._tree: TreeView = NoTree()
         self._seen: Final = Recent()

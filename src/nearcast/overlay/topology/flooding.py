@@ -27,6 +27,7 @@ class Flooding:
         states: LinkStates,
         send: Callable[[Address, Message], object],
         *,
+        latest: Callable[[], Instant],
         neighbours: Callable[[], Iterable[Address]],
         changed: Callable[[], None],
     ) -> None:
@@ -40,6 +41,9 @@ class Flooding:
 
         self._me: Final = me
         self._send: Final = send
+        self._latest: Final = latest
+        """What the clock of a router could show now: a number beyond that would silence whoever it is said of."""
+
         self._neighbours: Final = neighbours
         self._changed: Final = changed
         self._number = -1
@@ -66,7 +70,7 @@ class Flooding:
                 # Most come by several ways: this comes before all checks.
                 if state.number < known.number:
                     self._correct(sender, known)
-            elif flaw_in(state) is not None:
+            elif flaw_in(state, self._latest()) is not None:
                 self.malformed += 1
             elif state.router == self._me:
                 self._hear_own(sender, state)

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from nearcast.model.geometry import Point
+from nearcast.model.time import Instant
 from nearcast.runtime.ports import Address
 
 LatLon = tuple[float, float]
@@ -39,14 +40,16 @@ def digest_of(state: LinkState) -> int:
     return int.from_bytes(hashlib.blake2b(_encode(state), digest_size=16).digest(), "little")
 
 
-def flaw_in(state: LinkState) -> str | None:
-    """Why a link state cannot be true."""
+def flaw_in(state: LinkState, latest: Instant = LARGEST_NUMBER - 1) -> str | None:
+    """Why a link state cannot be true; ``latest``: what a clock somewhere could show now."""
     latitude, longitude = state.place
     names = [neighbour for neighbour, _ in state.links]
     if not state.router:
         return "it has no router"
     if not 0 <= state.number < LARGEST_NUMBER or not 0 <= state.life < LARGEST_NUMBER:
         return "its number is out of bounds"
+    if state.number > latest:
+        return "its number is of the future"
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):  # not: `not a number` is no place, either
         return "it is nowhere on the earth"
     if state.router in names or any(one >= other for one, other in itertools.pairwise(names)):

@@ -50,9 +50,13 @@ class TopologySettings:
     forgotten_after: float = 600.0
     """Who cannot be reached is remembered for so long at least: a partition may heal."""
 
+    clocks_apart: float = 86_400.0
+    """Numbers of link states are instants.  One that is farther ahead of the own clock than that is not believed: nobody could say more."""
+
     def __post_init__(self) -> None:
         positive = (
-            "patience", "settle", "answer_within", "search_time", "first_radius", "retry_every", "forgotten_after"
+            "patience", "settle", "answer_within", "search_time", "first_radius", "retry_every", "forgotten_after",
+            "clocks_apart",
         )  # fmt: skip
         for name in positive:
             if not 0 < getattr(self, name) < math.inf:

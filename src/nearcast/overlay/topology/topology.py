@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from nearcast.errors import InvalidInput
 from nearcast.model.geometry import Point
+from nearcast.model.time import MICROSECONDS
 from nearcast.overlay.topology.flooding import Flooding
 from nearcast.overlay.topology.link_state import KnownStates, LinkState, LinkStates
 from nearcast.overlay.topology.mesh import Mesh
@@ -122,8 +123,14 @@ class Topology(Component):
         self._mesh = Mesh(
             host, settings, self.place, send, spare=self._spare, made=self._link_made, changed=self._settle_soon
         )
+        apart = round(settings.clocks_apart * MICROSECONDS)
         self._flooding = Flooding(
-            host.name, states, send, neighbours=lambda: self._mesh.linked, changed=self._settle_soon
+            host.name,
+            states,
+            send,
+            latest=lambda: host.now() + apart,
+            neighbours=lambda: self._mesh.linked,
+            changed=self._settle_soon,
         )
         self._seeking = Seeking(
             host, settings, self._mesh, states, send, tree=lambda: self._tree, spare=self._spare

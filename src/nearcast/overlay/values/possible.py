@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import chain, combinations
+from itertools import combinations
 
 from nearcast.model.area import Area
 from nearcast.model.evaluation import MOST_CHOICES, literal
@@ -39,17 +39,11 @@ from nearcast.model.predicate import (
     Spatial,
     atom_properties,
     literal_parts,
-    properties_of,
 )
 from nearcast.model.values import OneOf, Value, is_coarse
 from nearcast.overlay.values import places
 from nearcast.overlay.values.coarse import Coarse
 from nearcast.overlay.values.registry import kind_of
-
-
-def attributes_of(conjunct: Conjunct) -> frozenset[str]:
-    """Names of the attributes that these literals speak of: Attr(M) of adaptive propagation."""
-    return frozenset(chain.from_iterable(map(properties_of, conjunct)))
 
 
 def addressed(conjuncts: tuple[Conjunct, ...], context: Coarse) -> bool:
@@ -104,6 +98,8 @@ def _only_exact_values_tell(atom: Atom, values: Mapping[str, Value], coarse: lis
         return True
     if len(choices) == len(coarse):
         return False  # every combination is tried
+    if isinstance(atom, IsNull):
+        return False  # the model knows whether there may be no result
     if any(isinstance(operand, Arithmetic) for operand in _operands(atom)):
         return True
     if not isinstance(atom, Comparison) or len(values) < 2:

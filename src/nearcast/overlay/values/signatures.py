@@ -23,9 +23,3 @@ class Signatures:
         for name in names:
             signature |= 1 << self._bits.setdefault(name, len(self._bits))
         return signature
-
-
-def common(a: int, b: int) -> float:
-    """Structural similarity (Eq. 4.1) of two signatures."""
-    union = (a | b).bit_count()
-    return (a & b).bit_count() / union if union else 1.0

@@ -7,7 +7,6 @@ recommended threshold of 0.6 hardly anything with exact numbers would be merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 
 from nearcast.model.values import Value
@@ -24,12 +23,6 @@ class Reading(Enum):
     """Position, span and content count a third each, as it is written."""
     POSITION_ONLY_FOR_POINTS = "position_only_for_points"
     """A point has neither span nor content that could be compared: only its position counts."""
-
-
-def structural(some: Iterable[str], others: Iterable[str]) -> float:
-    """Eq. 4.1: shared attributes among all."""
-    a, b = set(some), set(others)
-    return len(a & b) / len(a | b) if a or b else 1.0
 
 
 def of_intervals(a: Extent, b: Extent, width: float, reading: Reading) -> float:
