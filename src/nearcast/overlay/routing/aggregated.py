@@ -15,15 +15,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from nearcast.errors import InvalidSettings
 from nearcast.matching.entries import EntryTable, Judge
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
 from nearcast.overlay.aggregation.aggregates import Change as AggregateChange
 from nearcast.overlay.aggregation.thresholds import SelfTuning
-from nearcast.overlay.routing.composites import Change, Names, Partial, partials_in, partials_of
+from nearcast.overlay.routing.composites import Change, Names, Partial, Rows, partials_in
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.messages import Everything, Handle, Partials, Stream
@@ -34,7 +33,6 @@ from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
 
-_ALL: Final = np.ones(1, np.bool_)
 _WHATEVER: Final[Names] = frozenset()
 """The attributes of what is told: all that there are."""
 
@@ -58,7 +56,7 @@ class AggregatedSettings:
 class _Source:
     """What is registered here, or comes over one link."""
 
-    def __init__(self, aggregates: Aggregates, judge: Judge) -> None:
+    def __init__(self, aggregates: Aggregates, judge: Judge, shared: SharedContexts | None) -> None:
         self.aggregates: Final = aggregates
         self.in_vain: Final[Counter[Handle]] = Counter()
         """By aggregate, since the window began."""
@@ -66,7 +64,7 @@ class _Source:
         self.numbers: Final[dict[Handle, int]] = {}
         """As neighbours know the aggregates."""
 
-        self.told: Final[EntryTable[Handle]] = EntryTable(judge)
+        self.told: Final[EntryTable[Handle]] = EntryTable(judge, shared)
         self.absorbed = 0
         """As of the last window."""
 
@@ -78,33 +76,39 @@ class _Source:
 class _Link(_Source):
     """Of a neighbour."""
 
-    def __init__(self, aggregates: Aggregates, judge: Judge, incoming: Incoming[Stream]) -> None:
-        super().__init__(aggregates, judge)
+    def __init__(
+        self, aggregates: Aggregates, judge: Judge, shared: SharedContexts | None, incoming: Incoming[Stream]
+    ) -> None:
+        super().__init__(aggregates, judge, shared)
         self.incoming: Final = incoming
-        self.said: Final[EntryTable[int]] = EntryTable(judge)
+        self.said: Final[EntryTable[int]] = EntryTable(judge, shared)
         """The neighbour's own words."""
 
 
 class Aggregated(HopLocal):
+    """``shared``: contexts of all routers of this process; it judges for all of them."""
+
     def __init__(
         self,
         aggregation: Aggregation | None = None,
         settings: AggregatedSettings | None = None,
         domains: Domains | None = None,
         judge: Judge = possibly,
+        shared: SharedContexts | None = None,
     ) -> None:
         super().__init__()
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
         self._judge: Final = judge
+        self._shared: Final = shared
         self._links: dict[Address, _Link] = {}
         self._here: _Source
         self._number = self._prunes = self._reaggregated = 0
 
     def start(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._here = _Source(self._aggregates(), self._judge)
+        self._here = _Source(self._aggregates(), self._judge, self._shared)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
         surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
@@ -152,10 +156,12 @@ class Aggregated(HopLocal):
                 newest[source.numbers[change.handle]] = partial
         if not newest:
             return
+        rows: Rows | None = None
         for neighbour, link in self._links.items():
             if link is not source:
+                rows = rows or Rows(newest.items())
                 self._updates += 1
-                self._say(neighbour, partials_of(_WHATEVER, newest.items(), *self._next(neighbour), whole=False))
+                self._say(neighbour, rows.message(_WHATEVER, *self._next(neighbour), whole=False))
 
     # Messages
 
@@ -170,7 +176,7 @@ class Aggregated(HopLocal):
         if not link.incoming.begun:
             return True  # nobody knows
         table = link.told if self._settings.by_aggregates else link.said
-        found = len(table.groups(asked(message), _ALL)) > 0
+        found = table.meets(asked(message))
         self._prunes += not found
         return found
 
@@ -226,18 +232,18 @@ class Aggregated(HopLocal):
 
     def _open(self) -> None:
         self._links = {
-            neighbour: _Link(self._aggregates(), self._judge, incoming)
+            neighbour: _Link(self._aggregates(), self._judge, self._shared, incoming)
             for neighbour, incoming in self._incoming.items()
         }
 
     def _close(self, neighbour: Address) -> None:
         link = self._links[neighbour]
         self._take(link, [(number, None) for number, _ in link.said.items()])
-        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._incoming[neighbour])
+        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._shared, self._incoming[neighbour])
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]
-        return (partials_of(_WHATEVER, rows, tree, number, whole=True),)
+        return (Rows(rows).message(_WHATEVER, tree, number, whole=True),)
 
 
 def _partial(context: Coarse | None) -> Partial | None:

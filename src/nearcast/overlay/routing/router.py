@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nearcast.errors import InvalidEvent, InvalidInput, UnknownName
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
@@ -53,7 +54,10 @@ class RouterStatistics:
 
 
 class Router(Component):
-    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it."""
+    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it.
+
+    ``shared``: contexts that are registered at all routers of this process.
+    """
 
     def __init__(
         self,
@@ -61,10 +65,11 @@ class Router(Component):
         reporting: Reporting | None = None,
         settings: RoutingSettings | None = None,
         deliver: Deliver | None = None,
+        shared: SharedContexts | None = None,
     ) -> None:
         self.knowledge: Final = knowledge
         self.deliver: Deliver | None = deliver
-        self.local: Final = LocalContexts(reporting or Exact())
+        self.local: Final = LocalContexts(reporting or Exact(), shared)
         self._settings: Final = settings or RoutingSettings()
         self._tree: TreeView = NoTree()
         self._seen: Final = Recent()
