@@ -46,9 +46,7 @@ def choose(
 
 
 @kernel
-def add_similarity(
-    bounds: Floats, rows: Rows, own: Floats, widths: Floats, position_only: bool, total: Floats
-) -> None:
+def add_similarity(bounds: Floats, rows: Rows, own: Floats, widths: Floats, position_only: bool, total: Floats) -> None:
     """``similarity.of_intervals`` of one attribute for many rows, the mean of all axes; nothing where it is missing."""
     axes = len(widths)
     for number in range(len(rows)):

@@ -20,7 +20,6 @@ from nearcast.overlay.routing.messages import attributes_tree, context_of
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
-
 _SMALLEST: Final = 1e-4
 _LARGEST: Final = 1e15
 

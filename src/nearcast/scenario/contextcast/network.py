@@ -14,8 +14,8 @@ from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS
 from nearcast.overlay.routing.messages import Handle
 from nearcast.overlay.routing.router import Router
-from nearcast.overlay.topology.models import Layout, on_plane
 from nearcast.overlay.topology.link_state import LinkStates
+from nearcast.overlay.topology.models import Layout, on_plane
 from nearcast.overlay.topology.spanning_tree import tree_at
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.simulation.kernel import Simulation
