@@ -6,8 +6,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-import numpy as np
-
 from nearcast.benchmark.report import OURSELVES, Measurement, Missing, Report, machine
 from nearcast.benchmark.timing import Course, take_turns
 from nearcast.errors import BenchmarkError
@@ -94,11 +92,9 @@ def _events(count: int) -> list[Event]:
 
 
 def _asking(table: EntryTable[int], events: list[Event]) -> Callable[[Any], int]:
-    among = np.ones(NEIGHBOURS, np.bool_)
-
     def step(index: int) -> int:
         # What is found out about a message once is found out here each time: as at the first router that it meets.
-        table.groups(questions(events[index % len(events)].conjuncts), among)
+        table.groups(questions(events[index % len(events)].conjuncts))
         return 1
 
     return step
@@ -127,8 +123,7 @@ def scan(contexts: Entries, event: Event, judge: Judge) -> set[int]:
 
 
 def _check(contexts: Entries, table: EntryTable[int], events: list[Event], judge: Judge) -> None:
-    among = np.ones(NEIGHBOURS, np.bool_)
     for event in events:
-        found = set(table.groups(questions(event.conjuncts), among).tolist())
+        found = table.groups(questions(event.conjuncts))
         if found != scan(contexts, event, judge):
             raise BenchmarkError(f"table and scan disagree about event {event.id}")

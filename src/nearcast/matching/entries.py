@@ -2,6 +2,7 @@
 
 A *group* is what an entry belongs to: the router where it comes from, or the neighbour that made it.  Entries of one group
 with equal contexts share a row: where a hundred clients are known by the area they are in, that area is judged once.
+Tables may share their rows (``shared_contexts``).
 """
 
 from __future__ import annotations
@@ -9,105 +10,109 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from nearcast.matching.areas import Bools
-from nearcast.matching.context_columns import ContextColumns, Indexes, Judge, Questions, questions, surely
-from nearcast.matching.growing import grown
+from nearcast.matching.context_columns import Judge, Questions, questions, surely
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
-from nearcast.model.values import likeness
 
-__all__ = ["EntryTable", "Judge", "Questions", "questions", "surely"]
+__all__ = ["EntryTable", "GroupTable", "Judge", "Questions", "questions", "surely"]
 
 K = TypeVar("K", bound=Hashable)
-_NO_GROUP: Final = -1
 
 
-class EntryTable(Generic[K]):
-    """Contexts by key, each in one group, a number from 0."""
+class GroupTable(Generic[K]):
+    """Contexts by key, each in one group, a number from 0: it knows the groups of what matches, not the keys."""
 
-    def __init__(self, judge: Judge = surely) -> None:
-        self._columns: Final = ContextColumns(judge)
-        self._group: npt.NDArray[np.int32] = np.full(16, _NO_GROUP, np.int32)
-        self._row_of: Final[dict[K, int]] = {}
-        self._keys: Final[dict[int, dict[K, None]]] = {}
-        self._shared: Final[dict[Any, int]] = {}
-        self._alike: Final[dict[int, Any]] = {}
+    def __init__(self, judge: Judge = surely, shared: SharedContexts | None = None) -> None:
+        self._shared: Final = SharedContexts(judge, remember=0) if shared is None else shared
+        self._number_of: Final[dict[K, int]] = {}
+        self._times: Final[dict[int, int]] = {}
+        """By number of a context: entries that have it."""
 
     def __len__(self) -> int:
-        return len(self._row_of)
+        return len(self._number_of)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._row_of
+        return key in self._number_of
 
     @property
     def rows(self) -> int:
         """Entries that differ."""
-        return len(self._columns)
+        return len(self._times)
 
-    def items(self) -> Iterator[tuple[K, Context]]:
-        for key, row in self._row_of.items():
-            yield key, self._columns.contexts[row] or {}
-
-    def put(self, key: K, group: int, context: Context, optional: frozenset[str] = frozenset()) -> None:
-        """Take an entry, or replace it."""
-        alike = _likeness(group, context, optional)
-        row = self._row_of.get(key)
-        if row is not None:
-            if alike is not None and self._alike.get(row) == alike:
-                return
-            self.remove(key)
-        row = None if alike is None else self._shared.get(alike)
-        if row is None:
-            row = self._columns.add(context, optional)
-            self._group = grown(self._group, row + 1, _NO_GROUP)
-            self._group[row] = group
-            self._keys[row] = {}
-            if alike is not None:
-                self._shared[alike], self._alike[row] = row, alike
-        self._row_of[key] = row
-        self._keys[row][key] = None
+    def put(
+        self,
+        key: K,
+        group: int,
+        context: Context,
+        optional: frozenset[str] = frozenset(),
+        known: dict[str, Any] | None = None,
+    ) -> None:
+        """Take an entry, or replace it; ``known``: what comes with the message that says so (``SharedContexts.take``)."""
+        number = self._shared.take(group, context, optional, known)
+        before = self._number_of.get(key)
+        if before == number:
+            self._shared.release(number)
+            return
+        if before is not None:
+            self._drop(key, before)
+        self._number_of[key] = number
+        self._times[number] = self._times.get(number, 0) + 1
 
     def remove(self, key: K) -> None:
         """Forget an entry; one that is not there is forgotten already."""
-        row = self._row_of.pop(key, None)
-        if row is None:
-            return
-        keys = self._keys[row]
+        number = self._number_of.pop(key, None)
+        if number is not None:
+            self._drop(key, number)
+
+    def _drop(self, key: K, number: int) -> None:  # noqa: ARG002 - for those who keep keys
+        left = self._times[number] - 1
+        if left:
+            self._times[number] = left
+        else:
+            del self._times[number]
+        self._shared.release(number)
+
+    def groups(self, asked: Questions) -> set[int]:
+        """Those in which an entry meets one of the conjuncts."""
+        held, group_of = self._times, self._shared.group_of
+        return {group_of[number] for number in self._shared.met(asked) if number in held} if held else set()
+
+    def meets(self, asked: Questions) -> bool:
+        """Whether any entry does."""
+        held = self._times
+        return bool(held) and any(number in held for number in self._shared.met(asked))
+
+
+class EntryTable(GroupTable[K]):
+    """One that knows the keys as well."""
+
+    def __init__(self, judge: Judge = surely, shared: SharedContexts | None = None) -> None:
+        super().__init__(judge, shared)
+        self._keys: Final[dict[int, dict[K, None]]] = {}
+
+    def items(self) -> Iterator[tuple[K, Context]]:
+        for key, number in self._number_of.items():
+            yield key, self._shared.context(number)
+
+    def put(
+        self,
+        key: K,
+        group: int,
+        context: Context,
+        optional: frozenset[str] = frozenset(),
+        known: dict[str, Any] | None = None,
+    ) -> None:
+        super().put(key, group, context, optional, known)
+        self._keys.setdefault(self._number_of[key], {})[key] = None
+
+    def _drop(self, key: K, number: int) -> None:
+        keys = self._keys[number]
         del keys[key]
         if not keys:
-            del self._keys[row]
-            alike = self._alike.pop(row, None)
-            if alike is not None:
-                del self._shared[alike]
-            self._group[row] = _NO_GROUP
-            self._columns.remove(row)
-
-    def groups(self, asked: Questions, among: Bools) -> Indexes:
-        """Those of the groups (``among``: by group, whether it is of interest) in which an entry meets one of the conjuncts."""
-        met = np.zeros(len(among) + 1, np.bool_)
-        wanted = np.append(among, False)  # what _NO_GROUP, the last one, stands for
-        for conjunct in asked:
-            rows = np.flatnonzero(wanted[self._group])
-            found = self._group[self._columns.met(conjunct, rows)]
-            met[found] = True
-            wanted[found] = False
-        return np.flatnonzero(met)
+            del self._keys[number]
+        super()._drop(key, number)
 
     def keys(self, asked: Questions) -> list[K]:
-        """All entries that meet one of the conjuncts, in the order in which they came."""
-        met: dict[int, None] = {}
-        rows = np.flatnonzero(self._group != _NO_GROUP)
-        for conjunct in asked:
-            met.update(dict.fromkeys(self._columns.met(conjunct, rows).tolist()))
-        return [key for row in met for key in self._keys[row]]
-
-
-def _likeness(group: int, context: Context, optional: frozenset[str]) -> Any:
-    """Equal for entries that cannot be told apart; none for what cannot be compared."""
-    try:
-        alike = group, optional, likeness(context)
-    except TypeError:
-        return None
-    return alike
+        """All entries that meet one of the conjuncts, by the age of their contexts."""
+        held = self._keys
+        return [key for number in self._shared.met(asked) if number in held for key in held[number]] if held else []

@@ -38,6 +38,13 @@ def meets_border(area: Area, other: Area) -> bool:
 def intersects(a: Area, b: Area) -> bool:
     if isinstance(a, Circle) and isinstance(b, Circle):
         return distance(a.fixed_center(), b.fixed_center()) <= a.radius + b.radius
+    if isinstance(a, Box) and isinstance(b, Box) and a.west <= a.east and b.west <= b.east:
+        # As drawn, without drawing: routers ask this for each area that a message may be for.
+        return (
+            a.south <= b.north
+            and b.south <= a.north
+            and any(a.west <= b.east + turn and b.west + turn <= a.east for turn in _TURNS)
+        )
     shape, other = lon_lat(a), lon_lat(b)
     # The meridian of 180 degrees is written with both signs: look for the neighbour on the other side too.
     return any(shapely.intersects(shape, translate(other, turn) if turn else other) for turn in _TURNS)
@@ -58,6 +65,8 @@ def bounds_of(area: Area) -> tuple[float, float, float, float]:
 
     Degrees do not go around here: what crosses the antimeridian is bounded by all longitudes.
     """
+    if isinstance(area, Box) and area.west <= area.east:
+        return area.west, area.south, area.east, area.north
     west, south, east, north = lon_lat(area).bounds
     if isinstance(area, (Box, Polygon)):
         return west, south, east, north

@@ -240,6 +240,9 @@ def attribute_type(name: str) -> AttributeType:
 
 def type_of(value: object) -> AttributeType:
     """The type of a plain value, or of the values that a coarse one may stand for."""
+    plain = _by_python_type.get(type(value))
+    if plain is not None:
+        return plain
     if isinstance(value, OneOf):
         return attribute_type(value.type_name)
     if isinstance(value, Range):

@@ -6,7 +6,6 @@ them: each is compared once.  The result is that of ``values.similarity``, which
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from nearcast.matching.growing import grown
 from nearcast.model.values import Value
+from nearcast.overlay.aggregation.kernels import add_similarity, choose
 from nearcast.overlay.values.coarse import Coarse
 from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.kinds import AttributeKind
@@ -45,33 +45,16 @@ class _Axes:
     def has(self, rows: Rows) -> Flags:
         return ~np.isnan(self._held(rows)[:, 0])
 
-    def similarity(self, value: Value, rows: Rows, widths: tuple[float, ...], reading: Reading) -> Floats:
-        """NaN where the attribute is missing."""
-        held = self._held(rows)
-        total = np.zeros(len(rows))
-        extents = self._kind.extents(value)
-        for axis, ((low, high), width) in enumerate(zip(extents, widths, strict=True)):
-            total += _of_intervals(low, high, held[:, 2 * axis], held[:, 2 * axis + 1], width, reading)
-        return total / len(extents)
+    def add(self, value: Value, rows: Rows, widths: tuple[float, ...], reading: Reading, total: Floats) -> None:
+        """To the total of each row, unless the attribute is missing there."""
+        own = np.array([bound for extent in self._kind.extents(value) for bound in extent], np.float64)
+        points = reading is Reading.POSITION_ONLY_FOR_POINTS
+        add_similarity(self._bounds, rows, own, np.array(widths, np.float64), points, total)
 
     def _held(self, rows: Rows) -> Floats:
         if len(rows) and rows[-1] >= len(self._bounds):  # rows are in order
             self._bounds = grown(self._bounds, int(rows[-1]) + 1, np.nan)
         return self._bounds[rows]
-
-
-def _of_intervals(low: float, high: float, lows: Floats, highs: Floats, width: float, reading: Reading) -> Floats:
-    """``similarity.of_intervals`` for many."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        together = np.maximum(high, highs) - np.minimum(low, lows)
-        position = 1 - np.abs(low - lows) / np.maximum(width, together)
-        longs = highs - lows
-        span = ((high - low) + longs) / (2 * together)
-        content = np.maximum(0.0, np.minimum(high, highs) - np.maximum(low, lows)) / together
-        alike: Floats = (position + span + content) / 3
-        if reading is Reading.POSITION_ONLY_FOR_POINTS:
-            alike = np.where((longs == 0.0) | (high == low), position, alike)
-        return np.where(together == 0.0, 1.0, np.where((lows == low) & (highs == high), 1.0, alike))
 
 
 class _Codes:
@@ -110,14 +93,14 @@ class _Codes:
         there: Flags = self._held(rows) != _NO_CODE
         return there
 
-    def similarity(self, value: Value, rows: Rows, widths: tuple[float, ...], reading: Reading) -> Floats:
-        """NaN where the attribute is missing."""
+    def add(self, value: Value, rows: Rows, widths: tuple[float, ...], reading: Reading, total: Floats) -> None:
+        """To the total of each row, unless the attribute is missing there."""
         asked, where = np.unique(self._held(rows), return_inverse=True)
         alike = [
-            math.nan if code == _NO_CODE else of_values(value, self._values[code], self._kind, widths, reading)
+            0.0 if code == _NO_CODE else of_values(value, self._values[code], self._kind, widths, reading)
             for code in asked.tolist()
         ]
-        return np.array(alike)[where]
+        total += np.array(alike)[where]
 
     def _held(self, rows: Rows) -> Rows:
         if len(rows) and rows[-1] >= len(self._code):  # rows are in order
@@ -177,8 +160,7 @@ class Candidates:
                 column = self._columns[family, name]
                 if family == kind.family:
                     widths = self._domains.widths(name, kind) or (0.0,) * len(kind.extents(value))
-                    alike = column.similarity(value, rows, widths, self._reading)
-                    total += np.where(np.isnan(alike), 0.0, alike)
+                    column.add(value, rows, widths, self._reading, total)
                 else:
                     mergeable &= ~column.has(rows)
         with np.errstate(invalid="ignore"):
@@ -190,16 +172,10 @@ class Candidates:
     def _candidates(self, context: Coarse, threshold: float) -> tuple[Rows, npt.NDArray[np.int64]]:
         """The rows worth comparing, and how many attributes each has together with the context."""
         words = self._words(self._signatures.of(context.attributes))
-        width = min(len(words), self._bits.shape[1])
-        own, held = words[:width], self._bits[:, :width]
-        shared = np.bitwise_count(held & own).sum(axis=1, dtype=np.int64)
-        union = np.bitwise_count(self._bits).sum(axis=1, dtype=np.int64) + len(context.attributes) - shared
-        chosen = self._taken
-        if self._prefilter:
-            # Similarity is at most structural similarity, also after rounding: so this loses nothing.
-            chosen = chosen & ((shared / np.maximum(union, 1) > threshold) | (union == 0))
-        rows = np.flatnonzero(chosen)
-        return rows, union[rows]
+        rows, union = np.empty(len(self._taken), np.int64), np.empty(len(self._taken), np.int64)
+        names = len(context.attributes)
+        found = choose(self._bits, self._taken, words, names, threshold, self._prefilter, rows, union)
+        return rows[:found], union[:found]
 
     def _write_bits(self, row: int, signature: int) -> None:
         words = self._words(signature)

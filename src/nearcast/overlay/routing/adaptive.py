@@ -21,13 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import numpy as np
-
 from nearcast.matching.context_columns import Questions
 from nearcast.matching.entries import Judge, surely
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.handles import Handle
-from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, names_of, turned
+from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, one_by_one, turned
 from nearcast.overlay.routing.benefit import Rate
 from nearcast.overlay.routing.composites import (
     Change,
@@ -36,35 +35,42 @@ from nearcast.overlay.routing.composites import (
     Listed,
     Names,
     Partial,
+    Rows,
     Sent,
     in_order,
     partials_in,
-    partials_of,
 )
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.messages import Everything, Partials, Retired, Stream, Unwanted
 from nearcast.overlay.routing.settings import AdaptiveSettings
-from nearcast.overlay.routing.wire import Routed, asked
+from nearcast.overlay.routing.wire import Routed
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
 
 _NO_SOURCES: Final[Mapping[Address, Names]] = {}
-_ALL: Final = np.ones(1, np.bool_)
 _HERE: Final = ""
 """Stands for the contexts that are registered here, among neighbours."""
 
 
 class Adaptive(HopLocal):
-    """``condense`` makes the list of partial contexts of a composite: as it is, or aggregated."""
+    """``condense`` makes the list of partial contexts of a composite: as it is, or aggregated.
+
+    ``shared``: contexts of all routers of this process; it judges for all of them.
+    """
 
     def __init__(
-        self, settings: AdaptiveSettings | None = None, judge: Judge = possibly, condense: Condense = Listed
+        self,
+        settings: AdaptiveSettings | None = None,
+        judge: Judge = possibly,
+        condense: Condense = Listed,
+        shared: SharedContexts | None = None,
     ) -> None:
         super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._judge: Final = judge
+        self._shared: Final = shared
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}
         self._local_updates: Final[dict[str, Rate]] = {}
@@ -122,25 +128,24 @@ class Adaptive(HopLocal):
         newest = dict(changes)
         if newest:
             self._updates += 1
-            self._say(neighbour, partials_of(sent.names, newest.items(), *self._next(neighbour), whole=False))
+            self._say(neighbour, Rows(newest.items()).message(sent.names, *self._next(neighbour), whole=False))
 
     # Messages
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
-        conjuncts = asked(message)
-        names = names_of(conjuncts)
+        conjuncts = one_by_one(message)
         return [
             neighbour
             for neighbour, link in self._links.items()
-            if neighbour != came_from and self._wanted(link, conjuncts, names)
+            if neighbour != came_from and self._wanted(link, conjuncts)
         ]
 
-    def _wanted(self, link: AdaptiveLink, conjuncts: Questions, names: list[Names]) -> bool:
+    def _wanted(self, link: AdaptiveLink, conjuncts: list[tuple[Questions, Names]]) -> bool:
         """Somebody there could match, or nobody knows."""
         used: dict[Names, Held] = {}
-        for conjunct, constrained in zip(conjuncts, names, strict=True):
+        for alone, constrained in conjuncts:
             held = link.covering(constrained)
-            if held is None or len(held.table.groups((conjunct,), _ALL)):
+            if held is None or held.table.meets(alone):
                 return True
             used[held.names] = held
         if used:
@@ -153,7 +158,7 @@ class Adaptive(HopLocal):
         link = self._links.get(came_from) if came_from is not None else None
         if useful or link is None:
             return
-        names: Names = frozenset().union(*names_of(asked(message)))
+        names: Names = frozenset().union(*(constrained for _, constrained in one_by_one(message)))
         link.in_vain.setdefault(names, Rate()).count += 1
 
     # Windows
@@ -228,7 +233,7 @@ class Adaptive(HopLocal):
         for asked_for in [other for other in link.in_vain if other <= names]:
             del link.in_vain[asked_for]
         self._updates += 1
-        self._say(neighbour, partials_of(names, made.condensed.all(), *self._next(neighbour), whole=True))
+        self._say(neighbour, Rows(made.condensed.all()).message(names, *self._next(neighbour), whole=True))
 
     def _made(self, neighbour: Address, names: Names) -> Sent | None:
         """Alg. 5.1, 5.2, of what is known now."""
@@ -297,7 +302,7 @@ class Adaptive(HopLocal):
         names = frozenset(message.names)
         if message.whole:
             self._drop(neighbour, [other for other in link.held if other <= names])
-            link.held[names] = Held(names, self._judge)
+            link.held[names] = Held(names, self._judge, self._shared)
         held = link.held.get(names)
         if held is None:  # what said that it is not wanted was lost, or is still on its way
             if not any(names <= other for other in link.held):
@@ -326,7 +331,7 @@ class Adaptive(HopLocal):
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         return tuple(
-            partials_of(sent.names, sent.condensed.all(), tree, number, whole=True)
+            Rows(sent.condensed.all()).message(sent.names, tree, number, whole=True)
             for sent in self._links[neighbour].sent.values()
         )
 

@@ -17,16 +17,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from nearcast.errors import InvalidSettings
 from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
 from nearcast.overlay.aggregation.aggregates import Change as AggregateChange
 from nearcast.overlay.aggregation.thresholds import SelfTuning
 from nearcast.overlay.handles import Handle
-from nearcast.overlay.routing.composites import Names, Partial, partials_in, partials_of
+from nearcast.overlay.routing.composites import Names, Partial, Rows, partials_in
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.messages import Everything, Partials, Stream
@@ -37,7 +36,6 @@ from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
 
-_ALL: Final = np.ones(1, np.bool_)
 _Row = tuple[int, Partial | None, int]
 """As ``Change``, and how many hops away that is."""
 
@@ -64,7 +62,7 @@ class AggregatedSettings:
 class _Source:
     """What is registered here, or comes over one link."""
 
-    def __init__(self, aggregates: Aggregates, judge: Judge) -> None:
+    def __init__(self, aggregates: Aggregates, judge: Judge, shared: SharedContexts | None) -> None:
         self.aggregates: Final = aggregates
         self.in_vain: Final[Counter[Handle]] = Counter()
         """By aggregate, since the window began."""
@@ -72,7 +70,7 @@ class _Source:
         self.numbers: Final[dict[Handle, int]] = {}
         """As neighbours know the aggregates."""
 
-        self.told: Final[EntryTable[Handle]] = EntryTable(judge)
+        self.told: Final[EntryTable[Handle]] = EntryTable(judge, shared)
         self.absorbed = 0
         """As of the last window."""
 
@@ -84,10 +82,12 @@ class _Source:
 class _Link(_Source):
     """Of a neighbour."""
 
-    def __init__(self, aggregates: Aggregates, judge: Judge, incoming: Incoming[Stream]) -> None:
-        super().__init__(aggregates, judge)
+    def __init__(
+        self, aggregates: Aggregates, judge: Judge, shared: SharedContexts | None, incoming: Incoming[Stream]
+    ) -> None:
+        super().__init__(aggregates, judge, shared)
         self.incoming: Final = incoming
-        self.said: Final[EntryTable[int]] = EntryTable(judge)
+        self.said: Final[EntryTable[int]] = EntryTable(judge, shared)
         """The neighbour's own words."""
 
     def nothing(self) -> list[_Row]:
@@ -96,26 +96,30 @@ class _Link(_Source):
 
 
 class Aggregated(HopLocal):
+    """``shared``: contexts of all routers of this process; it judges for all of them."""
+
     def __init__(
         self,
         aggregation: Aggregation | None = None,
         settings: AggregatedSettings | None = None,
         domains: Domains | None = None,
         judge: Judge = possibly,
+        shared: SharedContexts | None = None,
     ) -> None:
         super().__init__()
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._judge: Final = judge
+        self._shared: Final = shared
         self._links: dict[Address, _Link] = {}
         self._here: _Source
         self._number = self._prunes = self._reaggregated = 0
 
     def start(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._here = _Source(self._aggregates(), self._judge)
+        self._here = _Source(self._aggregates(), self._judge, self._shared)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
         surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
@@ -164,10 +168,12 @@ class Aggregated(HopLocal):
             newest[number] = number, partial, change.hops
         if not newest:
             return
+        rows: Rows | None = None
         for neighbour, link in self._links.items():
             if link is not source:
+                rows = rows or _written(newest.values())
                 self._updates += 1
-                self._say(neighbour, _told(newest.values(), *self._next(neighbour), whole=False))
+                self._say(neighbour, rows.message(_WHATEVER, *self._next(neighbour), whole=False))
 
     # Messages
 
@@ -182,7 +188,7 @@ class Aggregated(HopLocal):
         if not link.incoming.begun:
             return True  # nobody knows
         table = link.told if self._settings.by_aggregates else link.said
-        found = len(table.groups(asked(message), _ALL)) > 0
+        found = table.meets(asked(message))
         self._prunes += not found
         return found
 
@@ -246,24 +252,23 @@ class Aggregated(HopLocal):
 
     def _open(self) -> None:
         self._links = {
-            neighbour: _Link(self._aggregates(), self._judge, incoming)
+            neighbour: _Link(self._aggregates(), self._judge, self._shared, incoming)
             for neighbour, incoming in self._incoming.items()
         }
 
     def _close(self, neighbour: Address) -> None:
         link = self._links[neighbour]
         self._take(link, link.nothing())
-        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._incoming[neighbour])
+        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._shared, self._incoming[neighbour])
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]
-        return (_told(rows, tree, number, whole=True),)
+        return (_written(rows).message(_WHATEVER, tree, number, whole=True),)
 
 
-def _told(rows: Iterable[_Row], tree: int, number: int, *, whole: bool) -> Partials:
+def _written(rows: Iterable[_Row]) -> Rows:
     rows = list(rows)
-    hops = tuple(away for _, _, away in rows)
-    return partials_of(_WHATEVER, [row[:2] for row in rows], tree, number, whole=whole, hops=hops)
+    return Rows([(number, partial) for number, partial, _ in rows], tuple(hops for _, _, hops in rows))
 
 
 def _rows(message: Partials) -> list[_Row]:

@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from nearcast.matching.entries import EntryTable, Judge
+from nearcast.matching.entries import GroupTable, Judge
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.model.values import likeness
 from nearcast.overlay.routing.benefit import Rate
@@ -23,6 +24,7 @@ Change = tuple[int, Partial | None]
 """A number within the composite, and what it stands for now; none: nothing any more."""
 
 Names = frozenset[str]
+_READ: Final = "partials read"
 
 
 def projected(partial: Partial, names: Names) -> Partial:
@@ -34,22 +36,31 @@ def in_order(names: Names) -> Attributes:
     return tuple(sorted(names))
 
 
-def partials_of(
-    names: Names, partials: Iterable[Change], tree: int, number: int, *, whole: bool, hops: tuple[int, ...] = ()
-) -> Partials:
-    """A composite, or what has changed in it, as it is sent."""
-    rows = tuple(
-        (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), in_order(partial[1]))
-        for each, partial in partials
-    )
-    return Partials(tree=tree, number=number, names=in_order(names), whole=whole, partials=rows, hops=hops)
+class Rows:
+    """Changes of a composite, written once for all neighbours that are told of them."""
+
+    def __init__(self, changes: Iterable[Change], hops: tuple[int, ...] = ()) -> None:
+        self.hops: Final = hops
+        self.changes: Final = list(changes)
+        self.written: Final = tuple(
+            (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), in_order(partial[1]))
+            for each, partial in self.changes
+        )
+
+    def message(self, names: Names, tree: int, number: int, *, whole: bool) -> Partials:
+        """A composite, or what has changed in it, as it is sent."""
+        said = Partials(
+            tree=tree, number=number, names=in_order(names), whole=whole, partials=self.written, hops=self.hops
+        )
+        said.__dict__[_READ] = self.changes
+        return said
 
 
 def partials_in(message: Partials) -> list[Change]:
     """The rows of such a message, unpacked; kept with it."""
-    found: list[Change] | None = message.__dict__.get("partials read")
+    found: list[Change] | None = message.__dict__.get(_READ)
     if found is None:
-        found = message.__dict__["partials read"] = [
+        found = message.__dict__[_READ] = [
             (number, None if attributes is None else (context_of(attributes), frozenset(optional)))
             for number, attributes, optional in message.partials
         ]
@@ -123,10 +134,10 @@ def key_of(partial: Partial) -> Any:
 class Held:
     """A composite that a neighbour sent."""
 
-    def __init__(self, names: Names, judge: Judge) -> None:
+    def __init__(self, names: Names, judge: Judge, shared: SharedContexts | None = None) -> None:
         self.names: Final = names
         self.partials: Final[dict[int, Partial]] = {}
-        self.table: Final[EntryTable[int]] = EntryTable(judge)
+        self.table: Final[GroupTable[int]] = GroupTable(judge, shared)
         self.updates: Final = Rate()
         self.prunes: Final = Rate()
         self.measured = False

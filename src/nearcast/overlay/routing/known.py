@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Collection
 from typing import Final
 
 from nearcast.model.time import MICROSECONDS, Instant
@@ -13,9 +14,12 @@ from nearcast.runtime.ports import Address
 
 
 def digest_of(entry: ContextEntry) -> int:
-    """The same everywhere, unlike Python's ``hash``."""
-    text = f"{entry.handle}\0{entry.version}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    """The same everywhere, unlike Python's ``hash``; kept with the message, because one message reaches many."""
+    digest: int | None = entry.__dict__.get("digest")
+    if digest is None:
+        text = f"{entry.handle}\0{entry.version}".encode()
+        digest = entry.__dict__["digest"] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    return digest
 
 
 class Known:
@@ -23,7 +27,9 @@ class Known:
 
     def __init__(self, tombstone: float) -> None:
         self._entries: Final[dict[Handle, ContextEntry]] = {}
-        self._of_origin: Final[dict[Address, dict[Handle, None]]] = {}
+        self._of_origin: Final[dict[Address, int]] = {}
+        """How many; which they are is asked for rarely."""
+
         self._digests: Final[dict[Address, int]] = {}
         self._removed: Final[deque[tuple[Instant, Handle, int]]] = deque()
         self._kept: Final = round(tombstone * MICROSECONDS)
@@ -38,14 +44,16 @@ class Known:
 
     def take(self, entry: ContextEntry, now: Instant) -> bool:
         """Whether that is news; what is older than what is known changes nothing."""
-        self._forget_removals(now)
+        if self._removed:
+            self._forget_removals(now)
         before = self._entries.get(entry.handle)
         if before is not None and before.version >= entry.version:
             return False
         if before is not None:
             self._strike_out(before)
+        else:
+            self._of_origin[entry.origin] = self._of_origin.get(entry.origin, 0) + 1
         self._entries[entry.handle] = entry
-        self._of_origin.setdefault(entry.origin, {})[entry.handle] = None
         if entry.attributes is None:
             self._removed.append((now, entry.handle, entry.version))
         else:
@@ -56,13 +64,14 @@ class Known:
     def origins(self) -> tuple[Address, ...]:
         return tuple(self._of_origin)
 
-    def of(self, origin: Address) -> tuple[ContextEntry, ...]:
+    def of(self, origins: Collection[Address]) -> tuple[ContextEntry, ...]:
         """Removals included."""
-        return tuple(self._entries[handle] for handle in self._of_origin.get(origin, {}))
+        wanted = frozenset(origins)
+        return tuple(entry for entry in self._entries.values() if entry.origin in wanted) if wanted else ()
 
     def forget(self, origin: Address) -> tuple[ContextEntry, ...]:
         """All of an origin, which is gone for good."""
-        gone = self.of(origin)
+        gone = self.of((origin,))
         for entry in gone:
             self._strike_out(entry)
             del self._entries[entry.handle]
@@ -86,8 +95,7 @@ class Known:
             entry = self._entries.get(handle)
             if entry is not None and entry.attributes is None and entry.version == version:
                 del self._entries[handle]
-                of_origin = self._of_origin[entry.origin]
-                del of_origin[handle]
-                if not of_origin:
+                self._of_origin[entry.origin] -= 1
+                if not self._of_origin[entry.origin]:
                     del self._of_origin[entry.origin]
                     self._digests.pop(entry.origin, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nearcast.matching.entries import EntryTable, Questions
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.event import checked_attributes
 from nearcast.model.history import Context
 from nearcast.overlay.handles import Handle
@@ -14,9 +15,9 @@ from nearcast.overlay.routing.reporting import Reporting, alike
 class LocalContexts:
     """What is registered, and what the network knows of it."""
 
-    def __init__(self, reporting: Reporting) -> None:
+    def __init__(self, reporting: Reporting, shared: SharedContexts | None = None) -> None:
         self._reporting: Final = reporting
-        self._table: Final[EntryTable[Handle]] = EntryTable()
+        self._table: Final[EntryTable[Handle]] = EntryTable(shared=shared)
         self._exact: Final[dict[Handle, Context]] = {}
         self._reported: Final[dict[Handle, Context]] = {}
 

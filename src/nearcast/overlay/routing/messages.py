@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from nearcast.model.history import Context
 from nearcast.model.value_text import tree_of_value, value_of_tree
-from nearcast.overlay.handles import Handle
+from nearcast.overlay.handles import Handle as Handle
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 

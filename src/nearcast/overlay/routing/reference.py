@@ -10,14 +10,14 @@ as well, removes it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import xor
 from typing import Final
 
-import numpy as np
-
 from nearcast.errors import InvalidInput
-from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.matching.entries import GroupTable, Judge, surely
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.handles import Handle
@@ -42,20 +42,32 @@ _TOO_LONG: Final = 6
 
 
 class Reference(Knowledge):
-    """``judge``: what counts as a match; ``possibly`` where contexts were made coarse on the way (``reporting``)."""
+    """``judge``: what counts as a match; ``possibly`` where contexts were made coarse on the way (``reporting``).
+
+    ``shared``: contexts of all routers of this process, instead; it judges for all of them.
+    """
 
     kinds = (ContextEntry, Entries, OriginDigests)
 
-    def __init__(self, settings: RoutingSettings | None = None, judge: Judge = surely) -> None:
+    def __init__(
+        self,
+        settings: RoutingSettings | None = None,
+        judge: Judge = surely,
+        shared: SharedContexts | None = None,
+    ) -> None:
         self._settings: Final = settings or RoutingSettings()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._known: Final = Known(self._settings.tombstone)
-        self._table: Final[EntryTable[Handle]] = EntryTable(judge)
+        self._contexts: Final = SharedContexts(judge, remember=0) if shared is None else shared
+        self._table: Final[GroupTable[Handle]] = GroupTable(shared=self._contexts)
+        self._noted: Final = shared is not None
         self._tree: TreeView = NoTree()
         self._neighbours: tuple[Address, ...] = ()
         self._origins: Final[dict[Address, int]] = {}
-        self._side = np.zeros(0, np.int32)
-        """By number of an origin: behind which neighbour it lies."""
+        """Those of which something was heard, by the number of their group."""
+
+        self._side: Final[dict[int, int]] = {}
+        """By group: behind which neighbour its origin lies."""
 
         self._unreachable_since: Final[dict[Address, Instant]] = {}
         self._differs: Final[dict[Address, tuple[int, int, int]]] = {}
@@ -94,7 +106,7 @@ class Reference(Knowledge):
 
     def _take(self, entry: ContextEntry, came_from: Address | None) -> None:
         me = self._around.me
-        if not entry.handle.startswith(f"{entry.origin}/"):
+        if "context" not in entry.__dict__ and not entry.handle.startswith(f"{entry.origin}/"):
             raise InvalidInput(f"context {entry.handle!r} is none of router {entry.origin!r}")
         if entry.version > self._around.now() + _CLOCKS_APART:
             raise InvalidInput(f"context {entry.handle!r} cannot have changed {entry.version} times")
@@ -111,7 +123,8 @@ class Reference(Knowledge):
             if context is None:
                 self._table.remove(entry.handle)
             else:
-                self._table.put(entry.handle, self._number(entry.origin), context)
+                noted = entry.__dict__ if self._noted else None
+                self._table.put(entry.handle, self._group(entry.origin), context, known=noted)
         for neighbour in self._neighbours:
             if neighbour != came_from:
                 self._updates += 1
@@ -127,14 +140,12 @@ class Reference(Knowledge):
             context = None if own is None else context_in(own)
             self._take(entry_of(entry.handle, entry.version + 1, entry.origin, context), None)
 
-    def _number(self, origin: Address) -> int:
-        number = self._origins.get(origin)
-        if number is None:
-            number = self._origins[origin] = len(self._origins)
-            if number >= len(self._side):
-                self._side = np.append(self._side, np.full(len(self._side) + 16, _NOWHERE, np.int32))
-            self._side[number] = self._side_of(origin)
-        return number
+    def _group(self, origin: Address) -> int:
+        group = self._origins.get(origin)
+        if group is None:
+            group = self._origins[origin] = self._contexts.group(origin)
+            self._side[group] = self._side_of(origin)
+        return group
 
     def _side_of(self, origin: Address) -> int:
         hop = self._tree.next_hop(origin) if origin in self._tree else None
@@ -143,12 +154,9 @@ class Reference(Knowledge):
     # Messages
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
-        sides = self._side[: len(self._origins)]
-        among = sides >= 0
-        if came_from in self._neighbours:
-            among &= sides != self._neighbours.index(came_from)
-        met = self._table.groups(asked(message), among)
-        return [self._neighbours[side] for side in sorted(set(sides[met].tolist()))]
+        side_of, neighbours = self._side, self._neighbours
+        sides = {side_of[group] for group in self._table.groups(asked(message))}
+        return [neighbours[side] for side in sorted(sides) if side != _NOWHERE and neighbours[side] != came_from]
 
     # The tree
 
@@ -157,8 +165,8 @@ class Reference(Knowledge):
         self._neighbours = tuple(sorted(tree.neighbours))
         self._differs.clear()
         now = self._around.now()
-        for origin, number in self._origins.items():
-            self._side[number] = self._side_of(origin)
+        for origin, group in self._origins.items():
+            self._side[group] = self._side_of(origin)
         for origin in self._known.origins():
             if origin in tree:
                 self._unreachable_since.pop(origin, None)
@@ -168,8 +176,7 @@ class Reference(Knowledge):
     def joined(self, neighbour: Address) -> None:
         known = self._known
         # Those out of reach are of no use there; if they come back, digests tell.
-        reachable = [origin for origin in known.origins() if origin in self._tree]
-        self._resend(neighbour, [entry for origin in reachable for entry in known.of(origin)])
+        self._resend(neighbour, known.of([origin for origin in known.origins() if origin in self._tree]))
 
     def left(self, neighbour: Address) -> None:
         self._differs.pop(neighbour, None)
@@ -215,12 +222,12 @@ class Reference(Knowledge):
     def _answer(self, neighbour: Address, theirs: dict[Address, int]) -> None:
         ours = self._reachable()
         differing = [origin for origin in sorted(ours.keys() | theirs.keys()) if ours.get(origin) != theirs.get(origin)]
-        self._resend(neighbour, [entry for origin in differing for entry in self._known.of(origin)])
+        self._resend(neighbour, self._known.of(differing))
         if any(origin not in ours for origin in differing):
             # Of these it is the other side that has to say something.
             self._around.send(neighbour, OriginDigests(self._tree.identity, ours))
 
-    def _resend(self, neighbour: Address, entries: list[ContextEntry]) -> None:
+    def _resend(self, neighbour: Address, entries: Sequence[ContextEntry]) -> None:
         for first in range(0, len(entries), _AT_ONCE):
             self._resent += 1
             self._updates += 1

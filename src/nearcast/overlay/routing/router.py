@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nearcast.errors import InvalidEvent, InvalidInput, InvalidSettings, UnknownName
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
@@ -54,7 +55,10 @@ class RouterStatistics:
 
 
 class Router(Component):
-    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it."""
+    """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it.
+
+    ``shared``: contexts that are registered at all routers of this process.
+    """
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class Router(Component):
         reporting: Reporting | None = None,
         settings: RoutingSettings | None = None,
         deliver: Deliver | None = None,
+        shared: SharedContexts | None = None,
     ) -> None:
         reporting = reporting or Exact()
         if reporting.coarse and not knowledge.coarse:
@@ -71,7 +76,7 @@ class Router(Component):
             )
         self.knowledge: Final = knowledge
         self.deliver: Deliver | None = deliver
-        self.local: Final = LocalContexts(reporting)
+        self.local: Final = LocalContexts(reporting, shared)
         self._settings: Final = settings or RoutingSettings()
         self._tree: TreeView = NoTree()
         self._seen: Final = Recent()

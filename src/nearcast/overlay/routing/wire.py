@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from nearcast.errors import InvalidEvent, InvalidInput
 from nearcast.matching.entries import Questions, questions
+from nearcast.model.area import Box
 from nearcast.model.area_text import area_of_tree, area_tree
 from nearcast.model.cql2 import parse, parse_addressing
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.normal_form import disjunctive_normal_form
+from nearcast.model.predicate import Comparison, Literal, Predicate, Property, Spatial, literal_parts
 from nearcast.model.predicate_text import to_text
 from nearcast.overlay.routing.messages import attributes_tree, context_of
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
+
+_SMALLEST: Final = 1e-4
+_LARGEST: Final = 1e15
 
 
 class Routed(Message, frozen=True, tag="contextcast", dict=True):
@@ -99,6 +104,8 @@ def one_hop_further(message: Routed) -> Routed:
 def _written(event: Event) -> str:
     assert event.to is not None
     text = to_text(event.to)
+    if all(_plain(literal) for conjunct in event.conjuncts for literal in conjunct):
+        return text
     try:
         same = disjunctive_normal_form(parse(text)) == event.conjuncts
     except InvalidInput:
@@ -108,3 +115,18 @@ def _written(event: Event) -> str:
             f"the addressing of event {event.id!r} cannot be written as CQL2; use boxes, polygons and S_DWITHIN: {text:.80}"
         )
     return text
+
+
+def _plain(literal: Predicate) -> bool:
+    """Whether it is surely read as it is written: numbers and rectangles, as most messages have them."""
+    match literal_parts(literal)[0]:
+        case Comparison(_, Property(), Literal(value)) if isinstance(value, (int, float)):
+            return _short(value)
+        case Spatial(_, _, Box(west, south, east, north)):
+            return all(map(_short, (west, south, east, north)))
+    return False
+
+
+def _short(number: float) -> bool:
+    """Written without an exponent."""
+    return not isinstance(number, bool) and (number == 0 or _SMALLEST <= abs(number) < _LARGEST)

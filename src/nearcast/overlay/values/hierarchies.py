@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from nearcast.model.values import OneOf, Path, Subtree, Value, same
 from nearcast.overlay.values.kinds import AttributeKind, Extent, Limits, listed
+
+MOST_PAIRS: Final = 65_536
+"""Pairs of paths whose similarity is remembered: values are few, and meet again and again."""
 
 
 def merged(a: Value, b: Value, limits: Limits) -> Value:
@@ -14,6 +18,7 @@ def merged(a: Value, b: Value, limits: Limits) -> Value:
     return listed(a, b, limits) or Subtree(Path(_ancestor(*nodes(a), *nodes(b))))
 
 
+@lru_cache(MOST_PAIRS)
 def similarity(a: Value, b: Value, widths: tuple[float, ...]) -> float:
     """Eq. 4.5 for two places; for sets, which it leaves open, the mean of what each place finds best on the other side."""
     some, others = nodes(a), nodes(b)

@@ -45,6 +45,9 @@ __all__ = [
 ]
 
 
+MOST_MEASURED: Final = 1_024
+
+
 class Parcel:
     """A message on its way."""
 
@@ -147,9 +150,8 @@ class Network(ABC):
         """Takes the rows of messages whose fate is known (``note``)."""
 
         self._drops: Final = simulation.observers.emitter("drops")
-        self._measured: Message | None = None
-        self._kind = ""
-        self._size = 0
+        self._measured: Final[dict[int, tuple[Message, str, int]]] = {}
+        """By identity: lately sent messages, of what kind they are, and how large."""
 
     def attach(self, host: str, node: int) -> SimulatedLink:
         """The interface of a host to this network; it is down at first."""
@@ -206,11 +208,14 @@ class Network(ABC):
         """Pack a message, if whoever sends it may."""
         if self.simulation.observers.watching:
             self.simulation.observers.refuse("send a message")
-        # What is sent again, or to several, is measured once.
-        if message is not self._measured:
-            self._measured, self._size = message, len(encoded(message)) + self._overhead
-            self._kind = kind_of(message)
-        return Parcel(link, to, port, message, self._kind, self._size, self.simulation.time)
+        # What is sent again, to several, or from one to the next, is measured once.
+        measured = self._measured.get(id(message))
+        if measured is None or measured[0] is not message:
+            if len(self._measured) >= MOST_MEASURED:
+                self._measured.clear()
+            measured = message, kind_of(message), len(encoded(message)) + self._overhead
+            self._measured[id(message)] = measured
+        return Parcel(link, to, port, message, measured[1], measured[2], self.simulation.time)
 
     def arrive(self, parcel: Parcel, receiver: SimulatedLink) -> None:
         """The parcel reached the one it was sent to, now."""

@@ -1,0 +1,80 @@
+"""Ways of routing by context, by name; each with what all routers of one process may share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from nearcast.matching.shared_contexts import SharedContexts
+from nearcast.overlay.aggregation.aggregates import Aggregation
+from nearcast.overlay.aggregation.thresholds import Fixed
+from nearcast.overlay.routing.adaptive import Adaptive
+from nearcast.overlay.routing.aggregated import Aggregated, AggregatedSettings
+from nearcast.overlay.routing.knowledge import Knowledge
+from nearcast.overlay.routing.merged import merging
+from nearcast.overlay.routing.reference import Reference
+from nearcast.overlay.routing.reporting import Exact, Reporting
+from nearcast.overlay.routing.router import Deliver, Router
+from nearcast.overlay.routing.settings import AdaptiveSettings
+from nearcast.overlay.values.domains import Domains
+from nearcast.overlay.values.possible import possibly
+from nearcast.overlay.values.similarity import Reading
+
+Make = Callable[[Deliver], Router]
+
+
+class Propagation(Enum):
+    """Who is told what of contexts."""
+
+    REFERENCE = "reference"
+    AGGREGATED = "aggregated"
+    ADAPTIVE = "adaptive"
+    MERGED = "merged"
+    """Adaptive, with aggregation in composites: chapters 4 and 5 of the document together."""
+
+
+NEVER_DISSOLVED: Final = 1e9
+"""False positives per second above which an aggregate is made anew: the document's evaluation does without (4.5.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How all routers of a network do it."""
+
+    propagation: Propagation = Propagation.REFERENCE
+    reporting: Reporting = field(default_factory=Exact)
+    coarse: bool = False
+    """Whether contexts say areas where there are positions: then what is possible counts."""
+
+    threshold: float = 0.6
+    """S_th, for what aggregates."""
+
+    reading: Reading = Reading.POSITION_ONLY_FOR_POINTS
+    by_aggregates: bool = False
+    adaptive: AdaptiveSettings = field(default_factory=AdaptiveSettings)
+    domains: Domains = field(default_factory=Domains)
+
+    def maker(self) -> Make:
+        """Makes the routers of one network, which share what they may."""
+        local, known = SharedContexts(), SharedContexts(possibly)
+        exact = SharedContexts()
+
+        def make(deliver: Deliver) -> Router:
+            return Router(self._knowledge(exact, known), self.reporting, deliver=deliver, shared=local)
+
+        return make
+
+    def _knowledge(self, exact: SharedContexts, known: SharedContexts) -> Knowledge:
+        aggregation = Aggregation(threshold=Fixed(self.threshold), reading=self.reading)
+        match self.propagation:
+            case Propagation.REFERENCE:
+                return Reference(shared=known if self.coarse else exact)
+            case Propagation.AGGREGATED:
+                settings = AggregatedSettings(in_vain=NEVER_DISSOLVED, by_aggregates=self.by_aggregates)
+                return Aggregated(aggregation, settings, self.domains, shared=known)
+            case Propagation.ADAPTIVE:
+                return Adaptive(self.adaptive, shared=known)
+            case Propagation.MERGED:
+                return Adaptive(self.adaptive, condense=merging(aggregation, self.domains), shared=known)
