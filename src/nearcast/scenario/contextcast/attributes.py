@@ -154,8 +154,8 @@ class AggregationModel(Model):
         parts: list[Predicate] = [target(random, self.ground, *TARGETS_S2)]
         if random.random() < 0.5:
             parts.append(random.choice(list(self.hierarchies.values())).constraint(random))
-        for quantity in random.sample(list(self.quantities.values()), random.choice((0, 1, 2))):
-            parts.append(quantity.constraint(random))
+        chosen = random.sample(list(self.quantities.values()), random.choice((0, 1, 2)))
+        parts += [quantity.constraint(random) for quantity in chosen]
         return And(tuple(parts)) if len(parts) > 1 else parts[0]
 
 

@@ -24,6 +24,11 @@ GROUND: Final = Ground(10_000.0)
 """Of all setups; only S1 says how large its world is."""
 
 
+def ground_of(across: int) -> Ground:
+    """With service areas as large as the document's, so many in a row."""
+    return Ground(GROUND.edge / S1_ACROSS * across)
+
+
 def s1(seed: int, routers: int = S1_ROUTERS, across: int = S1_ACROSS) -> tuple[Layout, Areas]:
     """4.5.1: a Waxman topology, squares of service areas, of which 60 % have an access network.
 
@@ -43,7 +48,7 @@ def s1(seed: int, routers: int = S1_ROUTERS, across: int = S1_ACROSS) -> tuple[L
         away[~free] = np.inf
         served[square] = nearest = int(away.argmin())
         free[nearest] = False
-    return layout, Areas(across, GROUND.edge / across, dict(sorted(served.items())))
+    return layout, Areas(across, GROUND.edge / S1_ACROSS, dict(sorted(served.items())))
 
 
 def s2(seed: int, routers: int = 400) -> tuple[Layout, dict[int, Box], AggregationModel]:

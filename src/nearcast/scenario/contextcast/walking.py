@@ -60,6 +60,12 @@ class WalkingSettings:
     reported: float | None = None
     """Metres from the last report after which there is another (DBn); none: only the area is reported (SAA)."""
 
+    anew: bool = False
+    """Whether distance is measured from where somebody registered, who then has just said where it is.
+
+    The document's figures fit only if it is not: then a report each 500 m hardly ever comes about in areas of that size.
+    """
+
     period: float = 18.0
     """Seconds between two messages of one person."""
 
@@ -114,6 +120,10 @@ class Walking:
         ]
         for walker in self.walkers:
             self._note(walker)
+            leg, before = walker.leg, self._random.random() * (settings.reported or 0.0)
+            # As if everybody had walked here: not all reports come at the same time later.
+            ahead = math.atan2(leg.vy, leg.vx)
+            walker.reported = leg.x - before * math.cos(ahead), leg.y - before * math.sin(ahead)
             self._look(walker)
             first = start + round(self._random.random() * settings.period * MICROSECONDS)
             self._simulation.at(first, self._send, walker)
@@ -139,8 +149,7 @@ class Walking:
         reported = self._settings.reported
         if reported is not None and walker.handle is not None:
             far = reported + _OVER
-            (at_x, at_y) = walker.reported
-            if math.hypot(x - at_x, y - at_y) >= far:
+            if self._far(walker, x, y):
                 self.reports += 1
                 walker.reported = x, y
                 self.network.update(walker.handle, {POSITION: self.network.ground.point(x, y)})
@@ -148,13 +157,20 @@ class Walking:
             due = min(due, now + _microseconds(wait))
         self._simulation.at(due, self._look, walker)
 
+    def _far(self, walker: Walker, x: float, y: float) -> bool:
+        at_x, at_y = walker.reported
+        reported = self._settings.reported
+        return reported is not None and math.hypot(x - at_x, y - at_y) >= reported + _OVER
+
     def _enter(self, walker: Walker, x: float, y: float, now: Instant) -> None:
         router = self._areas.routers.get(walker.square)
         if router is not None:
             self.reports += 1
             coarse = self._settings.reported is None
             place = self._boxes[walker.square] if coarse else self.network.ground.point(x, y)
-            walker.handle, walker.since, walker.reported = self.network.register(router, {POSITION: place}), now, (x, y)
+            walker.handle, walker.since = self.network.register(router, {POSITION: place}), now
+            if self._settings.anew or self._far(walker, x, y):
+                walker.reported = x, y
 
     def _leave(self, walker: Walker) -> None:
         if walker.handle is not None:
