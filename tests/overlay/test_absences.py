@@ -289,4 +289,4 @@ def test_while_contexts_and_trees_change_and_words_are_lost_nobody_is_missed(
 @pytest.mark.parametrize("wrong", [{"window": 0.0}, {"after": 0}, {"most": 0}])
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidSettings):
-        AbsenceSettings(**wrong)  # type: ignore[arg-type]
+        AbsenceSettings(**wrong)
