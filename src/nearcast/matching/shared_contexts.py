@@ -40,6 +40,7 @@ class SharedContexts:
 
     def __init__(self, judge: Judge = surely, *, remember: int = REMEMBERED) -> None:
         self.group_of: Final[dict[int, int]] = {}
+        self.judge: Final = judge
         self.columns: Final = ContextColumns(judge)
         self.key: Final = f"number {id(self)}"
         """Under which a message keeps the number of its context, if several tables get it."""

@@ -11,6 +11,7 @@
 ``aggregated``        all, but coarsely: few contexts that stand for many
 ``adaptive``          what pays: composites for attributes that many messages ask for
 ``adaptive_link``     what it measures on one link, and what pays
+``absences``          who is not behind a link, for those strategies that want to hear of it
 ``merged``            the same with composites that are coarse
 ===================  ===============================================================================
 

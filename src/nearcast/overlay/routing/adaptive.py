@@ -26,7 +26,8 @@ from nearcast.matching.entries import Judge, surely
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.handles import Handle
-from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, names_of, turned
+from nearcast.overlay.routing.absences import AbsenceSettings
+from nearcast.overlay.routing.adaptive_link import AdaptiveLink, count_changes, one_by_one, turned
 from nearcast.overlay.routing.benefit import Rate
 from nearcast.overlay.routing.composites import (
     Change,
@@ -44,7 +45,7 @@ from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
 from nearcast.overlay.routing.messages import Everything, Partials, Retired, Stream, Unwanted
 from nearcast.overlay.routing.settings import AdaptiveSettings
-from nearcast.overlay.routing.wire import Routed, asked
+from nearcast.overlay.routing.wire import Routed
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.ports import Address
 
@@ -65,10 +66,11 @@ class Adaptive(HopLocal):
         judge: Judge = possibly,
         condense: Condense = Listed,
         shared: SharedContexts | None = None,
+        absences: AbsenceSettings | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(judge if shared is None else shared.judge, absences)
         self._settings: Final = settings or AdaptiveSettings()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._judge: Final = judge
         self._shared: Final = shared
         self._condense: Final = condense
@@ -78,7 +80,7 @@ class Adaptive(HopLocal):
         self._invalidations = self._prunes = 0
 
     def start(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+        super().start(surroundings)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
         surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
@@ -94,6 +96,8 @@ class Adaptive(HopLocal):
             composites_held=len(held),
             composites_sent=sum(len(link.sent) for link in self._links.values()),
             prunes=self._prunes,
+            absences_heard=0 if self._absences is None else self._absences.heard,
+            absences_told=0 if self._absences is None else self._absences.told,
         )
 
     def held(self, neighbour: Address) -> frozenset[Names]:
@@ -106,6 +110,7 @@ class Adaptive(HopLocal):
     # Contexts
 
     def local(self, handle: Handle, context: Context | None) -> None:
+        super().local(handle, context)
         before = self._local.pop(handle, None)
         if context is not None:
             self._local[handle] = context
@@ -137,8 +142,25 @@ class Adaptive(HopLocal):
         return [
             neighbour
             for neighbour, link in self._links.items()
-            if neighbour != came_from and self._wanted(link, conjuncts)
+            if neighbour != came_from and self._wanted(link, self._left(neighbour, message, conjuncts))
         ]
+
+    def _left(
+        self, neighbour: Address, message: Routed, conjuncts: list[tuple[Questions, Names]]
+    ) -> list[tuple[Questions, Names]]:
+        """Without those that nobody there meets."""
+        excluded = self._excluded(neighbour, message)
+        if not excluded:
+            return conjuncts
+        return [conjunct for number, conjunct in enumerate(conjuncts) if number not in excluded]
+
+    def _possible(self, neighbour: Address, asked: Questions) -> bool:
+        link = self._links[neighbour]
+        for conjunct in asked:
+            held = link.covering(frozenset(name for question in conjunct for name in question.names))
+            if held is None or held.table.meets((conjunct,)):
+                return True
+        return False
 
     def _wanted(self, link: AdaptiveLink, conjuncts: list[tuple[Questions, Names]]) -> bool:
         """Somebody there could match, or nobody knows."""
@@ -148,13 +170,13 @@ class Adaptive(HopLocal):
             if held is None or held.table.meets(alone):
                 return True
             used[held.names] = held
-        if used:
-            self._prunes += 1
-            for held in used.values():
-                held.prunes.count += 1
+        self._prunes += 1
+        for held in used.values():
+            held.prunes.count += 1
         return False
 
     def judged(self, message: Routed, came_from: Address | None, *, useful: bool) -> None:
+        super().judged(message, came_from, useful=useful)
         link = self._links.get(came_from) if came_from is not None else None
         if useful or link is None:
             return
@@ -198,6 +220,7 @@ class Adaptive(HopLocal):
 
     def _refuse(self, neighbour: Address, names: Names) -> None:
         self._drop(neighbour, [names])
+        self._knows_less(neighbour)
         self._invalidations += 1
         tree, number = self._next(neighbour)
         self._say(neighbour, Unwanted(tree=tree, number=number, names=in_order(names)))
@@ -280,11 +303,11 @@ class Adaptive(HopLocal):
 
     def _understand(self, neighbour: Address, said: list[Stream]) -> None:
         for message in said:
-            self._hear(neighbour, message)
+            self._hear_one(neighbour, message)
         if any(not isinstance(message, Partials) or message.whole for message in said):
             self._cascade()
 
-    def _hear(self, neighbour: Address, message: Stream) -> None:
+    def _hear_one(self, neighbour: Address, message: Stream) -> None:
         link = self._links[neighbour]
         match message:
             case Partials():
@@ -338,14 +361,3 @@ class Adaptive(HopLocal):
 
 def _whole(context: Context | None) -> Partial | None:
     return None if context is None else (context, frozenset())
-
-
-def one_by_one(message: Routed) -> list[tuple[Questions, Names]]:
-    """Each conjunct as a question of its own, and Attr(M) of it; kept with the message."""
-    found: list[tuple[Questions, Names]] | None = message.__dict__.get("one by one")
-    if found is None:
-        conjuncts = asked(message)
-        found = message.__dict__["one by one"] = [
-            ((conjunct,), names) for conjunct, names in zip(conjuncts, names_of(conjuncts), strict=True)
-        ]
-    return found

@@ -13,6 +13,7 @@ from nearcast.overlay.routing.composites import Held, Names, Partial, Sent
 from nearcast.overlay.routing.messages import Stream
 from nearcast.overlay.routing.settings import AdaptiveSettings
 from nearcast.overlay.routing.streams import Incoming
+from nearcast.overlay.routing.wire import Routed, asked
 
 
 class AdaptiveLink:
@@ -70,9 +71,15 @@ class AdaptiveLink:
         return useless
 
 
-def names_of(conjuncts: Questions) -> list[Names]:
-    """Attr(M), by conjunct."""
-    return [frozenset(name for question in conjunct for name in question.names) for conjunct in conjuncts]
+def one_by_one(message: Routed) -> list[tuple[Questions, Names]]:
+    """Each conjunct as a question of its own, and Attr(M) of it; kept with the message."""
+    found: list[tuple[Questions, Names]] | None = message.__dict__.get("one by one")
+    if found is None:
+        found = message.__dict__["one by one"] = [
+            ((conjunct,), frozenset(name for question in conjunct for name in question.names))
+            for conjunct in asked(message)
+        ]
+    return found
 
 
 def turned(rates: dict[str, Rate], window: float, newest: float) -> dict[str, float]:

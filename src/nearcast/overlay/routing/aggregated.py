@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.errors import InvalidSettings
-from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.matching.entries import EntryTable, Judge, Questions, surely
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
 from nearcast.overlay.aggregation.aggregates import Change as AggregateChange
 from nearcast.overlay.aggregation.thresholds import SelfTuning
 from nearcast.overlay.handles import Handle
+from nearcast.overlay.routing.absences import AbsenceSettings
 from nearcast.overlay.routing.composites import Names, Partial, Rows, partials_in
 from nearcast.overlay.routing.hop_local import HopLocal
 from nearcast.overlay.routing.knowledge import KnowledgeStatistics, Surroundings
@@ -105,12 +106,13 @@ class Aggregated(HopLocal):
         domains: Domains | None = None,
         judge: Judge = possibly,
         shared: SharedContexts | None = None,
+        absences: AbsenceSettings | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(judge if shared is None else shared.judge, absences)
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._judge: Final = judge
         self._shared: Final = shared
         self._links: dict[Address, _Link] = {}
@@ -118,7 +120,7 @@ class Aggregated(HopLocal):
         self._number = self._prunes = self._reaggregated = 0
 
     def start(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+        super().start(surroundings)
         self._here = _Source(self._aggregates(), self._judge, self._shared)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
@@ -135,6 +137,8 @@ class Aggregated(HopLocal):
             resent=self._resent,
             prunes=self._prunes,
             reaggregated=self._reaggregated,
+            absences_heard=0 if self._absences is None else self._absences.heard,
+            absences_told=0 if self._absences is None else self._absences.told,
         )
 
     def _sources(self, neighbour: Address | None) -> Iterator[_Source]:
@@ -147,6 +151,7 @@ class Aggregated(HopLocal):
     # Contexts
 
     def local(self, handle: Handle, context: Context | None) -> None:
+        super().local(handle, context)
         here = self._here.aggregates
         changes = here.remove(handle) if context is None else here.put(handle, Coarse(context))
         self._tell(self._here, changes)
@@ -171,7 +176,7 @@ class Aggregated(HopLocal):
         rows: Rows | None = None
         for neighbour, link in self._links.items():
             if link is not source:
-                rows = rows or _told(newest.values())
+                rows = rows or _written(newest.values())
                 self._updates += 1
                 self._say(neighbour, rows.message(_WHATEVER, *self._next(neighbour), whole=False))
 
@@ -181,18 +186,27 @@ class Aggregated(HopLocal):
         return [
             neighbour
             for neighbour, link in self._links.items()
-            if neighbour != came_from and self._wanted(link, message)
+            if neighbour != came_from and self._wanted(neighbour, link, message)
         ]
 
-    def _wanted(self, link: _Link, message: Routed) -> bool:
+    def _wanted(self, neighbour: Address, link: _Link, message: Routed) -> bool:
         if not link.incoming.begun:
             return True  # nobody knows
-        table = link.told if self._settings.by_aggregates else link.said
-        found = table.meets(asked(message))
+        conjuncts = asked(message)
+        excluded = self._excluded(neighbour, message)
+        if excluded:
+            conjuncts = tuple(conjunct for number, conjunct in enumerate(conjuncts) if number not in excluded)
+        found = bool(conjuncts) and self._possible(neighbour, conjuncts)
         self._prunes += not found
         return found
 
+    def _possible(self, neighbour: Address, asked: Questions) -> bool:
+        link = self._links[neighbour]
+        table = link.told if self._settings.by_aggregates else link.said
+        return not link.incoming.begun or table.meets(asked)
+
     def judged(self, message: Routed, came_from: Address | None, *, useful: bool) -> None:
+        super().judged(message, came_from, useful=useful)
         if useful or came_from not in self._links:
             return
         for source in self._sources(came_from):
@@ -263,12 +277,12 @@ class Aggregated(HopLocal):
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]
-        return (_told(rows).message(_WHATEVER, tree, number, whole=True),)
+        return (_written(rows).message(_WHATEVER, tree, number, whole=True),)
 
 
-def _told(rows: Iterable[_Row]) -> Rows:
+def _written(rows: Iterable[_Row]) -> Rows:
     rows = list(rows)
-    return Rows([row[:2] for row in rows], tuple(away for _, _, away in rows))
+    return Rows([(number, partial) for number, partial, _ in rows], tuple(hops for _, _, hops in rows))
 
 
 def _rows(message: Partials) -> list[_Row]:

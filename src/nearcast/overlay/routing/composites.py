@@ -37,11 +37,11 @@ def in_order(names: Names) -> Attributes:
 
 
 class Rows:
-    """Changes of a composite, written once for all neighbours that are told of them; ``hops``: how far away each is, if that counts."""
+    """Changes of a composite, written once for all neighbours that are told of them."""
 
     def __init__(self, changes: Iterable[Change], hops: tuple[int, ...] = ()) -> None:
-        self.changes: Final = list(changes)
         self.hops: Final = hops
+        self.changes: Final = list(changes)
         self.written: Final = tuple(
             (each, None, ()) if partial is None else (each, attributes_tree(partial[0]), in_order(partial[1]))
             for each, partial in self.changes

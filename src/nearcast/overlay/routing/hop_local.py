@@ -12,22 +12,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
+from itertools import groupby
 from typing import Final
 
 from nearcast.errors import InvalidInput
-from nearcast.overlay.routing.composites import read
+from nearcast.matching.entries import Judge, Questions
+from nearcast.model.history import Context
+from nearcast.overlay.handles import Handle
+from nearcast.overlay.routing.absences import Absences, AbsenceSettings, literals_in
+from nearcast.overlay.routing.composites import Partial, partials_in, read
 from nearcast.overlay.routing.knowledge import Knowledge, Surroundings
-from nearcast.overlay.routing.messages import STREAM, Again, Everything, Partials, Stream
+from nearcast.overlay.routing.messages import STREAM, Absence, Again, Everything, Partials, Stream
 from nearcast.overlay.routing.streams import MOST_WAITING, Incoming
 from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
+
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 class HopLocal(Knowledge):
     kinds = (*STREAM, Again)
 
-    def __init__(self) -> None:
+    """``absences``: whether neighbours also tell each other who is *not* behind them."""
+
+    def __init__(self, judge: Judge, absences: AbsenceSettings | None = None) -> None:
+        self._absences: Final = (
+            None if absences is None else Absences(absences, judge, self._possible, self._say_absence)
+        )
         self._incoming: dict[Address, Incoming[Stream]] = {}
         """By neighbour."""
 
@@ -43,7 +56,18 @@ class HopLocal(Knowledge):
         self._early: dict[Address, list[Stream]] = {}
         """Of a tree that is not known here yet."""
 
+    def start(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        if self._absences is not None:
+            window = self._absences.settings.window
+            first = surroundings.random.uniform(0.5, 1.5) * window
+            surroundings.timers.every(window, self._absences.window_ends, first=first)
+
     # What a strategy does
+
+    @abstractmethod
+    def _possible(self, neighbour: Address, asked: Questions) -> bool:
+        """Whether by what that neighbour said somebody there could match, or nobody knows."""
 
     @abstractmethod
     def _open(self) -> None:
@@ -60,6 +84,30 @@ class HopLocal(Knowledge):
     @abstractmethod
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         """All that the neighbour is to know."""
+
+    # Who is not there
+
+    def local(self, handle: Handle, context: Context | None) -> None:
+        if self._absences is not None:
+            self._absences.local(handle, context)
+
+    def judged(self, message: Routed, came_from: Address | None, *, useful: bool) -> None:
+        if self._absences is not None and not useful and came_from is not None:
+            self._absences.came_in_vain(came_from, message)
+
+    def _excluded(self, neighbour: Address, message: Routed) -> frozenset[int]:
+        """Which conjuncts of the message nobody there meets, as that neighbour said."""
+        return _NONE if self._absences is None else self._absences.excluded(neighbour, message)
+
+    def _knows_less(self, neighbour: Address) -> None:
+        """Something that was known of that neighbour's side is not any more."""
+        if self._absences is not None:
+            self._absences.changed(neighbour)
+
+    def _say_absence(self, neighbour: Address, kind: type[Absence], conjunct: str) -> None:
+        self._updates += 1
+        tree, number = self._next(neighbour)
+        self._say(neighbour, kind(tree=tree, number=number, conjunct=conjunct))
 
     # What neighbours say
 
@@ -78,14 +126,33 @@ class HopLocal(Knowledge):
     def _listen(self, neighbour: Address, message: Stream) -> None:
         try:
             read(message)
+            if isinstance(message, Absence):
+                literals_in(message)
         except InvalidInput:
             # What it was about is not known: nothing that was said before counts any more.
             self._forget(neighbour)
             self._around.send(neighbour, Again(self._tree.identity))
+            self._say_everything(neighbour)  # what it was told was forgotten here as well
             raise
         said = self._incoming[neighbour].take(message)
-        if said:
-            self._understand(neighbour, said)
+        for absences, messages in groupby(said, lambda each: isinstance(each, Absence)):
+            if absences:
+                self._hear_absences(neighbour, list(messages))
+            else:
+                self._hear(neighbour, list(messages))
+
+    def _hear_absences(self, neighbour: Address, said: list[Stream]) -> None:
+        for message in said:
+            if self._absences is not None and isinstance(message, Absence):
+                self._absences.hear(neighbour, message)
+
+    def _hear(self, neighbour: Address, said: list[Stream]) -> None:
+        absences = self._absences
+        if absences is not None and any(isinstance(message, Everything) for message in said):
+            absences.forget_heard(neighbour)
+        self._understand(neighbour, said)
+        if absences is not None:
+            absences.changed(neighbour, _additions(said))
 
     # What they are told
 
@@ -101,6 +168,8 @@ class HopLocal(Knowledge):
     def _say_everything(self, neighbour: Address) -> None:
         self._resent += 1
         self._updates += 1
+        if self._absences is not None:
+            self._absences.forget_told(neighbour)
         tree, number = self._next(neighbour)
         composites = self._everything(neighbour, tree, number)
         self._say(neighbour, Everything(tree=tree, number=number, composites=composites))
@@ -112,6 +181,8 @@ class HopLocal(Knowledge):
             self._incoming = {neighbour: Incoming() for neighbour in sorted(tree.neighbours)}
             self._tree = tree
             self._told.clear()
+            if self._absences is not None:
+                self._absences.open(self._incoming)
             self._open()
             for neighbour in self._incoming:
                 self._begin(neighbour)
@@ -136,7 +207,10 @@ class HopLocal(Knowledge):
     def _forget(self, neighbour: Address) -> None:
         if neighbour in self._incoming:
             self._incoming[neighbour] = Incoming()
+            if self._absences is not None:
+                self._absences.forget_heard(neighbour)
             self._close(neighbour)
+            self._knows_less(neighbour)
 
     def _begin(self, neighbour: Address) -> None:
         """Numbers go on from the clock, above all that were used before: who comes back to a tree may not seem to repeat itself."""
@@ -157,3 +231,13 @@ class HopLocal(Knowledge):
             return
         if incoming.lacks(int.from_bytes(news[8:], "little")):
             self._around.send(neighbour, Again(self._tree.identity))
+
+
+def _additions(said: list[Stream]) -> list[Partial] | None:
+    """If these only add to all that is known of a side, or take from it: what they add."""
+    found: list[Partial] = []
+    for message in said:
+        if not isinstance(message, Partials) or message.whole or message.names:
+            return None
+        found += [partial for _, partial in partials_in(message) if partial is not None]
+    return found

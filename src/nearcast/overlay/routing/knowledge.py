@@ -52,6 +52,11 @@ class KnowledgeStatistics:
     reaggregated: int = 0
     """Aggregates that were dissolved, because they brought too many messages in vain."""
 
+    absences_heard: int = 0
+    """What neighbours said that nobody behind them meets, and is so."""
+
+    absences_told: int = 0
+
 
 class Knowledge(ABC):
     """One for each router, and one router's alone."""

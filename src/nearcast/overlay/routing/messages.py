@@ -14,6 +14,11 @@ from nearcast.overlay.handles import Handle
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address
 
+__all__ = [
+    "PORT", "STREAM", "Absence", "Again", "Attributes", "ContextEntry", "Entries", "Everything", "Handle", "Needless", "Nobody",
+    "OriginDigests", "Partials", "Retired", "Somebody", "Stream", "Unwanted", "attributes_tree", "context_in", "context_of", "entry_of",
+]  # fmt: skip
+
 PORT: Final = 21
 
 Attributes = tuple[str, ...]
@@ -77,13 +82,31 @@ class Unwanted(Stream, frozen=True, kw_only=True, tag="invalidation"):
     names: Attributes
 
 
+class Absence(Stream, frozen=True, kw_only=True, tag="absence", dict=True):
+    """Of whoever meets a conjunction of constraints (``absences``)."""
+
+    conjunct: str
+
+
+class Nobody(Absence, frozen=True, kw_only=True, tag="nobody", dict=True):
+    """Behind me nobody meets that."""
+
+
+class Somebody(Absence, frozen=True, kw_only=True, tag="somebody", dict=True):
+    """That is not so any more, or nobody looks after it any more."""
+
+
+class Needless(Absence, frozen=True, kw_only=True, tag="needless", dict=True):
+    """That you said so is of no use here."""
+
+
 class Again(Message, frozen=True, tag="again"):
     """Something of that link's stream is missing."""
 
     tree: int
 
 
-STREAM: Final = (Partials, Everything, Retired, Unwanted)
+STREAM: Final = (Partials, Everything, Retired, Unwanted, Nobody, Somebody, Needless)
 
 
 def attributes_tree(context: Context) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Reference(Knowledge):
         shared: SharedContexts | None = None,
     ) -> None:
         self._settings: Final = settings or RoutingSettings()
-        self.coarse = judge is not surely
+        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._known: Final = Known(self._settings.tombstone)
         self._contexts: Final = SharedContexts(judge, remember=0) if shared is None else shared
         self._table: Final[GroupTable[Handle]] = GroupTable(shared=self._contexts)
