@@ -86,7 +86,7 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
-        self._judge: Final = judge
+        self.judge: Final = judge
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}
         self._local_updates: Final[dict[str, Rate]] = {}
@@ -238,6 +238,7 @@ class Adaptive(HopLocal):
         tree, number = self._next(neighbour)
         self._say(neighbour, Unwanted(tree=tree, number=number, names=in_order(names)))
         self._cascade()
+        self._around.learnt(neighbour, None, frozenset())
 
     # Composites that are sent
 
@@ -319,6 +320,8 @@ class Adaptive(HopLocal):
             self._hear(neighbour, message)
         if any(not isinstance(message, Partials) or message.whole for message in said):
             self._cascade()
+        if any(not isinstance(message, (Partials, Unwanted)) for message in said):
+            self._around.learnt(neighbour, None, frozenset())
 
     def _hear(self, neighbour: Address, message: Stream) -> None:
         link = self._links[neighbour]
@@ -338,7 +341,7 @@ class Adaptive(HopLocal):
         names = frozenset(message.names)
         if message.whole:
             self._drop(neighbour, [other for other in link.held if other <= names])
-            link.held[names] = Held(names, self._judge)
+            link.held[names] = Held(names, self.judge)
         held = link.held.get(names)
         if held is None:  # what said that it is not wanted was lost, or is still on its way
             if not any(names <= other for other in link.held):
@@ -350,6 +353,8 @@ class Adaptive(HopLocal):
         for which, partial in partials_in(message):
             old, new = held.put(which, partial)
             changes.append((old, new))
+            if new is not None:
+                self._around.learnt(neighbour, *new)
             if not message.whole:
                 _count(link.updates, old, new)
         if not message.whole:

@@ -97,14 +97,14 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self._judge: Final = judge
+        self.judge: Final = judge
         self._links: dict[Address, _Link] = {}
         self._here: _Source
         self._number = self._prunes = self._reaggregated = 0
 
     def start(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._here = _Source(self._aggregates(), self._judge)
+        self._here = _Source(self._aggregates(), self.judge)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
         surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
@@ -209,7 +209,13 @@ class Aggregated(HopLocal):
                     news = [row for composite in message.composites for row in partials_in(composite)]
                     self._take(link, [*gone, *news])
                 case Partials():
-                    self._take(link, partials_in(message))
+                    news = partials_in(message)
+                    self._take(link, news)
+                case _:
+                    continue
+            for _, partial in news:
+                if partial is not None:
+                    self._around.learnt(neighbour, *partial)
 
     def _take(self, link: _Link, rows: list[Change]) -> None:
         changes: list[AggregateChange] = []
@@ -226,14 +232,14 @@ class Aggregated(HopLocal):
 
     def _open(self) -> None:
         self._links = {
-            neighbour: _Link(self._aggregates(), self._judge, incoming)
+            neighbour: _Link(self._aggregates(), self.judge, incoming)
             for neighbour, incoming in self._incoming.items()
         }
 
     def _close(self, neighbour: Address) -> None:
         link = self._links[neighbour]
         self._take(link, [(number, None) for number, _ in link.said.items()])
-        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._incoming[neighbour])
+        self._links[neighbour] = _Link(self._aggregates(), self.judge, self._incoming[neighbour])
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from nearcast.matching.entries import Judge
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
 from nearcast.overlay.routing.messages import Handle
@@ -15,6 +16,14 @@ from nearcast.overlay.routing.tree import TreeView
 from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Timers
+
+
+Learnt = Callable[[Address, Context | None, frozenset[str]], None]
+"""``learnt(neighbour, context, optional)``: this, as far as is told, lies behind that neighbour now; none: less is known than before."""
+
+
+def _nobody_waits(neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+    """Messages are sent on at once, or never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,9 @@ class Surroundings:
     random: Random
     send: Callable[[Address, Message], None]
     """To a neighbour in the tree."""
+
+    learnt: Learnt = _nobody_waits
+    """For messages that wait for somebody to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,9 @@ class Knowledge(ABC):
 
     kinds: ClassVar[tuple[type[Message], ...]]
     """Messages that it understands."""
+
+    judge: Judge
+    """What counts as a match."""
 
     @abstractmethod
     def start(self, surroundings: Surroundings) -> None: ...

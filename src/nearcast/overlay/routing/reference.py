@@ -45,6 +45,7 @@ class Reference(Knowledge):
     def __init__(self, settings: RoutingSettings | None = None, judge: Judge = surely) -> None:
         self._settings: Final = settings or RoutingSettings()
         self._known: Final = Known(self._settings.tombstone)
+        self.judge: Final = judge
         self._table: Final[EntryTable[Handle]] = EntryTable(judge)
         self._tree: TreeView = NoTree()
         self._neighbours: tuple[Address, ...] = ()
@@ -105,6 +106,9 @@ class Reference(Knowledge):
                 self._table.remove(entry.handle)
             else:
                 self._table.put(entry.handle, self._number(entry.origin), context)
+                hop = self._tree.next_hop(entry.origin)
+                if hop is not None:
+                    self._around.learnt(hop, context, frozenset())
         for neighbour in self._neighbours:
             if neighbour != came_from:
                 self._updates += 1

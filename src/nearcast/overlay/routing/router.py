@@ -10,7 +10,7 @@ from nearcast.errors import InvalidEvent, InvalidInput, UnknownName
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
-from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Learnt, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
 from nearcast.overlay.routing.messages import PORT, Handle, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
@@ -71,6 +71,9 @@ class Router(Component):
         self._number: Instant = 0
         self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
         self._malformed = 0
+        self.learnt: Learnt | None = None
+        """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
+
         self._host: Host
         self._endpoint: Endpoint
 
@@ -82,7 +85,14 @@ class Router(Component):
             if isinstance(component, Topology):
                 component.listen(self)
         self.knowledge.start(
-            Surroundings(me=host.name, now=host.now, timers=host.timers, random=host.random("routing"), send=self._send)
+            Surroundings(
+                me=host.name,
+                now=host.now,
+                timers=host.timers,
+                random=host.random("routing"),
+                send=self._send,
+                learnt=self._learnt,
+            )
         )
 
     def statistics(self) -> RouterStatistics:
@@ -168,6 +178,10 @@ class Router(Component):
             self._delivered += 1
             if self.deliver is not None:
                 self.deliver(event_in(message), handles)
+
+    def _learnt(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        if self.learnt is not None:
+            self.learnt(neighbour, context, optional)
 
     def _send(self, neighbour: Address, message: Message) -> None:
         self._endpoint.send(neighbour, message)

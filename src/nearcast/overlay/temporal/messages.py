@@ -156,3 +156,25 @@ TO_DEVICES: Final = (Identity, Delivery, Kept)
 
 def trusted_node_of(vid: Vid) -> Address:
     return vid.partition("@")[2]
+
+
+# Messages that wait
+
+
+KEEP_PORT: Final = 24
+"""Between routers: messages that wait."""
+
+
+class Keep(Confirmed, frozen=True, kw_only=True, tag="keep"):
+    """Somebody whom the message may be for is behind you, or here is no room for it: keep it, and watch those behind you."""
+
+    message: Routed
+
+
+class Bring(Confirmed, frozen=True, kw_only=True, tag="bring"):
+    """The payload of a message that was given away is wanted again."""
+
+    message: str
+
+
+WAITING: Final = (Keep, Bring, Receipt)
