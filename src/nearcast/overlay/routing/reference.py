@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from nearcast.errors import InvalidInput
-from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.matching.entries import EntryTable, Judge, Questions, surely
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
@@ -140,11 +140,15 @@ class Reference(Knowledge):
     # Messages
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
+        return self.behind(asked(message), came_from)
+
+    def behind(self, questions: Questions, came_from: Address | None) -> list[Address]:
+        """The neighbours behind which something meets one of the conjuncts."""
         sides = self._side[: len(self._origins)]
         among = sides >= 0
         if came_from in self._neighbours:
             among &= sides != self._neighbours.index(came_from)
-        met = self._table.groups(asked(message), among)
+        met = self._table.groups(questions, among)
         return [self._neighbours[side] for side in sorted(set(sides[met].tolist()))]
 
     # The tree

@@ -15,7 +15,7 @@ from nearcast.overlay.routing.local import LocalContexts
 from nearcast.overlay.routing.messages import PORT, Handle, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.settings import RoutingSettings
-from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.tree import Follower, NoTree, TreeView, packed, unpacked
 from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
 from nearcast.overlay.topology.topology import Topology
 from nearcast.runtime.host import Component, Host
@@ -64,9 +64,13 @@ class Router(Component):
     ) -> None:
         self.knowledge: Final = knowledge
         self.deliver: Deliver | None = deliver
+        self.at_another_time: Callable[[Event], None] | None = None
+        """Takes messages that speak of other times than now (``overlay.temporal``)."""
+
         self.local: Final = LocalContexts(reporting or Exact())
         self._settings: Final = settings or RoutingSettings()
         self._tree: TreeView = NoTree()
+        self._followers: Final[list[Follower]] = []
         self._seen: Final = Recent()
         self._number: Instant = 0
         self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
@@ -94,6 +98,10 @@ class Router(Component):
                 learnt=self._learnt,
             )
         )
+
+    def follow(self, follower: Follower) -> None:
+        """Whoever else routes along the tree is told of it by the router, which alone listens to the topology."""
+        self._followers.append(follower)
 
     def statistics(self) -> RouterStatistics:
         return RouterStatistics(
@@ -144,7 +152,12 @@ class Router(Component):
     def publish(self, event: Event) -> None:
         """Send a message to whoever has a context that it is for."""
         if event.when is not None:
-            raise InvalidEvent(f"event {event.id!r} is for another time than now, which routers do not know of yet")
+            if self.at_another_time is None:
+                raise InvalidEvent(
+                    f"event {event.id!r} is for another time than now, of which this router knows nothing; it has no archive"
+                )
+            self.at_another_time(event)
+            return
         message = routed(event, self._host.name)
         self._published += 1
         self._seen.add(message.id, self._host.now())
@@ -191,15 +204,24 @@ class Router(Component):
     def tree_changed(self, tree: TreeView) -> None:
         self._tree = tree
         self.knowledge.tree_changed(tree)
+        for follower in self._followers:
+            follower.tree_changed(tree)
 
     def joined(self, neighbour: Address) -> None:
         self.knowledge.joined(neighbour)
+        for follower in self._followers:
+            follower.joined(neighbour)
 
     def left(self, neighbour: Address) -> None:
         self.knowledge.left(neighbour)
+        for follower in self._followers:
+            follower.left(neighbour)
 
     def news(self, neighbour: Address) -> bytes:
-        return self.knowledge.news(neighbour)
+        return packed([self.knowledge.news(neighbour), *(each.news(neighbour) for each in self._followers)])
 
     def heard(self, neighbour: Address, news: bytes) -> None:
-        self.knowledge.heard_news(neighbour, news)
+        first, *others = unpacked(news)
+        self.knowledge.heard_news(neighbour, first)
+        for follower, said in zip(self._followers, others, strict=False):
+            follower.heard(neighbour, said)

@@ -18,9 +18,6 @@ from nearcast.runtime.ports import Address
 PORT: Final = 23
 """Between routers: questions, answers, resolutions."""
 
-TRUSTED_PORT: Final = 24
-"""Of trusted nodes and mailboxes."""
-
 Vid = str
 """Virtual identity: a growing number, ``@``, the trusted node that issued it."""
 
@@ -28,6 +25,11 @@ Depth = int
 """Up to which branching point, counted from the sender, answers are collected: 1 is the document's FCH, n its PCHn."""
 
 FULLY: Final[Depth] = 1
+TO_DEVICE: Final = "device"
+TRUSTED_NODE: Final = "trusted node"
+MAILBOX: Final = "mailbox"
+"""Services that ``Carried`` is for."""
+
 NOT_AT_ALL: Final[Depth] = 1 << 30
 """More branching points than there are: SH, every node resolves by itself."""
 
@@ -66,15 +68,22 @@ class Question(Confirmed, frozen=True, kw_only=True, tag="question"):
     patience: int
     """Microseconds for which the answer is waited for."""
 
+    attempt: int = 0
+    """Who could not pass it on asks once more, after the tree has changed."""
+
 
 class Answer(Confirmed, frozen=True, kw_only=True, tag="answer"):
     """All that was found behind one branch."""
 
     message: str
+    attempt: int
     branch: Address
     spans: tuple[Span, ...]
     whole: bool
     """Everybody there has answered."""
+
+    last: bool = True
+    """Nothing more is to be waited for; else it is what came too late for the answer that was given."""
 
 
 class Resolution(Confirmed, frozen=True, kw_only=True, tag="resolution"):
@@ -92,6 +101,7 @@ class Resolution(Confirmed, frozen=True, kw_only=True, tag="resolution"):
 class Carried(Message, frozen=True, tag="carried"):
     """Between the node of an access network and a trusted node or mailbox: what is from or for this device."""
 
+    service: str
     device: Address
     body: bytes
 
@@ -148,8 +158,7 @@ class Taken(Message, frozen=True, tag="taken"):
     messages: tuple[str, ...]
 
 
-BETWEEN_ROUTERS: Final = (Question, Answer, Resolution, Receipt)
-FOR_TRUSTED: Final = (Carried, Deposit, Receipt)
+BETWEEN_ROUTERS: Final = (Question, Answer, Resolution, Receipt, Carried, Deposit)
 FROM_DEVICES: Final = (WantIdentity, Whereabouts, Delivered, Poll, Taken)
 TO_DEVICES: Final = (Identity, Delivery, Kept)
 
