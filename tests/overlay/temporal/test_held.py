@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.overlay.routing_changes import messages
 from tests.oracle.strategies import WORLDS, contexts
+from tests.overlay.routing_changes import messages
 
 from nearcast.matching.entries import surely
 from nearcast.model.event import Event
@@ -22,7 +22,7 @@ WORLD = WORLDS[0]
 
 
 def held_of(name: str, to: Predicate | str, **more: Any) -> Held:
-    return Held(routed(Event(name, "news", 0, to=to, when=WHEN, **more), "r"), 10_000)
+    return Held(routed(Event(name, "news", 0, to=to, when=WHEN, **more), "r"))
 
 
 @given(messages(1, WORLD, most=6), st.lists(contexts(WORLD), min_size=1, max_size=4), st.data())

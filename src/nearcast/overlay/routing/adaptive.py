@@ -86,7 +86,7 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__()
         self._settings: Final = settings or AdaptiveSettings()
-        self.judge: Final = judge
+        self.judge = judge
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}
         self._local_updates: Final[dict[str, Rate]] = {}

@@ -97,7 +97,7 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self.judge: Final = judge
+        self.judge = judge
         self._links: dict[Address, _Link] = {}
         self._here: _Source
         self._number = self._prunes = self._reaggregated = 0
@@ -232,8 +232,7 @@ class Aggregated(HopLocal):
 
     def _open(self) -> None:
         self._links = {
-            neighbour: _Link(self._aggregates(), self.judge, incoming)
-            for neighbour, incoming in self._incoming.items()
+            neighbour: _Link(self._aggregates(), self.judge, incoming) for neighbour, incoming in self._incoming.items()
         }
 
     def _close(self, neighbour: Address) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from nearcast.errors import InvalidInput
-from nearcast.model.delivery import addressed_by
 from nearcast.model.event import Event, checked_attributes
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
@@ -27,7 +26,7 @@ from nearcast.overlay.routing.access import (
     Send,
 )
 from nearcast.overlay.routing.messages import attributes_tree
-from nearcast.overlay.routing.wire import event_in, routed
+from nearcast.overlay.routing.wire import event_in, meets, routed
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Endpoint
@@ -80,7 +79,7 @@ class Application:
 
     def hear(self, event: Event) -> bool:
         """Whether it was for one of its contexts."""
-        if not addressed_by(event, (context for _, context in self._contexts.values())):
+        if not any(meets(event, context) for _, context in self._contexts.values()):
             return False
         self._receive(event)
         return True

@@ -17,7 +17,6 @@ from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Timers
 
-
 Learnt = Callable[[Address, Context | None, frozenset[str]], None]
 """``learnt(neighbour, context, optional)``: this, as far as is told, lies behind that neighbour now; none: less is known than before."""
 

@@ -45,7 +45,7 @@ class Reference(Knowledge):
     def __init__(self, settings: RoutingSettings | None = None, judge: Judge = surely) -> None:
         self._settings: Final = settings or RoutingSettings()
         self._known: Final = Known(self._settings.tombstone)
-        self.judge: Final = judge
+        self.judge = judge
         self._table: Final[EntryTable[Handle]] = EntryTable(judge)
         self._tree: TreeView = NoTree()
         self._neighbours: tuple[Address, ...] = ()

@@ -10,11 +10,12 @@ from nearcast.errors import InvalidEvent, InvalidInput
 from nearcast.matching.entries import Questions, questions
 from nearcast.model.area_text import area_of_tree, area_tree
 from nearcast.model.cql2 import parse, parse_addressing
+from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.history import POSITION
+from nearcast.model.history import POSITION, Context
 from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
-from nearcast.model.predicate import Spatial
+from nearcast.model.predicate import And, Spatial
 from nearcast.model.predicate_text import to_text
 from nearcast.overlay.routing.messages import attributes_tree, context_of
 from nearcast.runtime.messages import Message
@@ -90,6 +91,11 @@ def addressing(event: Event) -> tuple[Conjunct, ...]:
         return event.conjuncts
     reach = Spatial("s_within", POSITION, event.reach)
     return tuple((*conjunct, reach) for conjunct in event.conjuncts)
+
+
+def meets(event: Event, context: Context) -> bool:
+    """Whether it is for whoever is in that context."""
+    return any(evaluate(And(conjunct), context) is True for conjunct in addressing(event))
 
 
 def asked(message: Routed) -> Questions:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from nearcast.matching.context_columns import ContextColumns, Questions, questions
 from nearcast.matching.growing import grown
 from nearcast.model.event import Event
-from nearcast.model.history import POSITION, Context
-from nearcast.model.predicate import Spatial
+from nearcast.model.history import Context
 from nearcast.model.temporal import first_that_matters, last_that_matters
 from nearcast.model.time import LARGEST, Instant
 from nearcast.overlay.routing.reporting import alike
+from nearcast.overlay.routing.wire import addressing
 from nearcast.overlay.temporal.messages import Span, Vid
 
 _OPEN: Final = LARGEST
@@ -32,10 +32,7 @@ _NOT_USED: Final = 1 - LARGEST
 
 def placed(event: Event) -> Questions:
     """The conjuncts of an event, each with its reach: who is to get it stands there."""
-    if event.reach is None:
-        return questions(event.conjuncts)
-    reach = Spatial("s_within", POSITION, event.reach)
-    return questions(tuple((*conjunct, reach) for conjunct in event.conjuncts))
+    return questions(addressing(event))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ What we mend in the document:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nearcast.errors import InvalidInput, InvalidSettings, QuotaExceeded
@@ -31,7 +31,7 @@ from nearcast.overlay.temporal.expiry import Lifetimes
 from nearcast.overlay.temporal.held import Held, HeldMessages
 from nearcast.overlay.temporal.hybrid import parts
 from nearcast.overlay.temporal.messages import KEEP_PORT, WAITING, Bring, Keep, Receipt, Span, Vid
-from nearcast.overlay.temporal.overflow import give_away
+from nearcast.overlay.temporal.overflow import give_away, takers
 from nearcast.overlay.temporal.temporal_router import TemporalRouter
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Cancellable, Endpoint
@@ -45,11 +45,13 @@ class FutureSettings:
     settle: float = 5.0
     """Seconds after which a new tree is known well enough to see who is behind whom."""
 
-    lifetimes: Lifetimes = Lifetimes()
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
 
     def __post_init__(self) -> None:
         if self.most < 1 or not self.settle >= 0:
-            raise InvalidSettings("there is room for one message at least, and a tree does not settle before it is there")
+            raise InvalidSettings(
+                "there is room for one message at least, and a tree does not settle before it is there"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Future(Component):
         self._router.follow(self)
         self._router.learnt = self.learnt
         temporal.later = self.publish
-        temporal.lookup.companion = self
+        temporal.lookup.keeper = self
         self._node = next((each for each in host.components if isinstance(each, ContextNode)), None)
         if self._node is not None:
             self._node.recorders.append(self.recorded)
@@ -131,13 +133,13 @@ class Future(Component):
         """For whoever will be there; and, as far as that matters, for whoever was."""
         assert event.when is not None
         self.settings.lifetimes.check(event)
-        if self._held.full >= self.settings.most:
+        message = routed(event, self._host.name)
+        if self._held.full >= self.settings.most and not takers(message, self._temporal.areas):
             self._make_room(1)
             if self._held.full >= self.settings.most:
                 raise QuotaExceeded(
                     f"{self.settings.most} messages wait here already, and nobody else can take one; publish it later"
                 )
-        message = routed(event, self._host.name)
         if parts(event.when, self._host.now()).past:
             self._temporal.look_up(message)
         self._take(message, None)
@@ -170,18 +172,19 @@ class Future(Component):
                 held.at.add(came_from)
             self._restore(held, message)
             return
-        forgotten = self.settings.lifetimes.forgotten(event)
-        if forgotten <= self._host.now():
+        now, lifetimes = self._host.now(), self.settings.lifetimes
+        ends, forgotten = lifetimes.ends(event), lifetimes.forgotten(event)
+        if forgotten <= now:
             self._late += 1
             return
-        held = Held(message, forgotten)
+        held = Held(message)
         if came_from is not None:
             held.at.add(came_from)
         self._held.add(held)
-        self._host.timers.after((forgotten - self._host.now()) / MICROSECONDS, lambda: self._forget(held))
+        self._host.timers.after(max(ends + 1 - now, 0) / MICROSECONDS, lambda: self._last_look(held))
+        self._host.timers.after((forgotten - now) / MICROSECONDS, lambda: self._held.remove(held))
         here = self._here(held)
         self._held.began(held, here)
-        held.told.update(here)
         if not answered:
             self._tell(held, here)
         neighbours = self._router.knowledge.towards(message, came_from)
@@ -191,10 +194,9 @@ class Future(Component):
             self._router.knowledge.judged(message, came_from, useful=bool(neighbours or here))
         self._make_room()
 
-    def _forget(self, held: Held) -> None:
-        # The last look: what was not told before, for whatever reason, is told now.
-        self._tell(held, [span for span in self._here(held) if span not in held.told])
-        self._held.remove(held)
+    def _last_look(self, held: Held) -> None:
+        """Everything once more: a trusted node may have been out of reach when it was told, and who is still there is so for good."""
+        self._tell(held, self._here(held))
 
     # Neighbours
 
@@ -284,9 +286,7 @@ class Future(Component):
         if self._node is None or held.lean:
             return []
         event = event_in(held.message)
-        return [
-            span for span in self._temporal.archive.spans(event) if span.end is None or span.end > event.published
-        ]
+        return [span for span in self._temporal.archive.spans(event) if span.end is None or span.end > event.published]
 
     def _tell(self, held: Held, spans: list[Span]) -> None:
         if not spans:
@@ -295,7 +295,6 @@ class Future(Component):
             held.untold.extend(spans)
             self._want(held, None)
             return
-        held.told.update(spans)
         self._told += len(spans)
         self._temporal.resolve(held.message, spans, False)
 

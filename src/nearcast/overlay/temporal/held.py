@@ -23,10 +23,9 @@ NOBODY_IN_PARTICULAR: Final = ""
 class Held:
     """One of them."""
 
-    def __init__(self, message: Routed, forgotten: Instant) -> None:
+    def __init__(self, message: Routed) -> None:
         self.message = message
         self.conjuncts: Final = addressing(event_in(message))
-        self.forgotten: Final = forgotten
         self.at: Final[set[Address]] = set()
         """Neighbours that hold it as well: it came from there, or was sent there."""
 
@@ -41,9 +40,6 @@ class Held:
 
         self.open: Final[dict[tuple[Vid, int], Instant]] = {}
         """By identity and conjunct: since when it has held here."""
-
-        self.told: Final[set[Span]] = set()
-        """To trusted nodes."""
 
     @property
     def id(self) -> str:

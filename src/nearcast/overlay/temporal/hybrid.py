@@ -8,6 +8,7 @@ whenever it can make a difference, and not only where it can decide.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 from nearcast.model.temporal import TemporalPredicate, expiry, first_that_matters
 from nearcast.model.time import Instant
@@ -35,4 +36,12 @@ def past_matters(when: TemporalPredicate, now: Instant) -> bool:
     If not, whoever looks from now on sees all that counts; of what holds at ``now``, that it does.
     """
     first = first_that_matters(when)
-    return first is None or first <= now
+    if first is not None and first > now:
+        return False
+    # Truth depends only on how start and end lie to each other, to the bounds and to now: some points beside each of these will do.
+    marks = [now, *(bound + shift for bound in (when.a, when.b) if bound is not None for shift in (-when.z, 0, when.z))]
+    points = sorted({mark + shift for mark in marks for shift in range(-2, 3)})
+    before, after = ([at for at in points if at <= now], [at for at in points if at > now])
+    if any(when.holds(start, end) for start, end in combinations(before, 2)):
+        return True
+    return any(len({when.holds(start, end) for start in before}) > 1 for end in after)

@@ -37,6 +37,19 @@ class Places(Protocol):
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]: ...
 
 
+class Keeper(Protocol):
+    """Whoever keeps messages that wait for somebody to come (``future``): it keeps what questions bring by."""
+
+    def asked(self, message: Routed, came_from: Address | None) -> None:
+        """The question has come here, and will be answered."""
+
+    def asking(self, message: Routed, neighbour: Address) -> None:
+        """It goes there."""
+
+    def asked_in_vain(self, message: Routed, neighbour: Address) -> None:
+        """Nobody there has confirmed it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a lookup may use."""
@@ -97,6 +110,7 @@ class Lookup:
         self._ended: Final[dict[_Key, Question]] = {}
         """Collections that are over: what comes now is passed on as it is."""
 
+        self.keeper: Keeper | None = None
         self.statistics: Final = LookupStatistics()
 
     def ask(self, message: Routed, depth: Depth, patience: float) -> None:
@@ -108,6 +122,8 @@ class Lookup:
 
     def _hear(self, sender: Address | None, question: Question) -> None:
         if self._around.new(f"{question.message.id} {question.attempt}"):
+            if self.keeper is not None:
+                self.keeper.asked(question.message, sender)
             self._pass_on(sender, question, question.attempt)
         else:
             # It came by another way before, because the tree has changed; the answer goes that way.
@@ -145,9 +161,16 @@ class Lookup:
 
     def _send(self, sender: Address | None, question: Question, onwards: Question, neighbour: Address) -> None:
         self.statistics.questions += 1
+        if self.keeper is not None:
+            self.keeper.asking(question.message, neighbour)
         self._around.tell(neighbour, onwards, lambda: self._failed(sender, question, onwards.attempt, neighbour))
 
     def _failed(self, sender: Address | None, question: Question, attempt: int, neighbour: Address) -> None:
+        if self.keeper is not None:
+            self.keeper.asked_in_vain(question.message, neighbour)
+        self._once_more(sender, question, attempt, neighbour)
+
+    def _once_more(self, sender: Address | None, question: Question, attempt: int, neighbour: Address) -> None:
         """The neighbour is gone.  By now the tree may have found another way to those behind it."""
         key = question.message.id, attempt
         again = attempt + 1

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from nearcast.overlay.routing.wire import Routed
 from nearcast.overlay.temporal.held import Held
 from nearcast.overlay.temporal.lookup import Places
 from nearcast.runtime.ports import Address
+
+
+def takers(message: Routed, places: Places) -> list[Address]:
+    """Neighbours that can take it from here; none: it may be needed here, or nobody would ever ask for it there."""
+    return [] if places.here(message) else places.towards(message, None)
 
 
 def give_away(
@@ -23,13 +29,10 @@ def give_away(
     for held in newest_first:
         if len(given) >= excess:
             break
-        if held.lean or places.here(held.message):
-            continue
-        neighbours = places.towards(held.message, None)
-        if not neighbours:
-            continue  # nobody would ever ask for it there
+        neighbours = [] if held.lean else takers(held.message, places)
         for neighbour in neighbours:
             if neighbour not in held.at:
                 push(held, neighbour)
-        given.append(held)
+        if neighbours:
+            given.append(held)
     return given

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.model.event import Event
+from nearcast.model.temporal import WIDENING
 from nearcast.model.time import LARGEST, Instant
 from nearcast.overlay.temporal.archive import joined
 from nearcast.overlay.temporal.messages import Span, Vid
@@ -41,6 +42,9 @@ class Spans:
         """A span that has ended stays so, whichever word comes first."""
         spans = self._spans.setdefault((aspect, span.conjunct), {})
         key = span.vid, span.start
+        if span.end is not None and span.end <= span.start:  # two reports at one instant: what had begun was taken back
+            spans.pop(key, None)
+            return
         before = spans.get(key)
         spans[key] = span.end if before is None else before if span.end is None else max(before, span.end)
 
@@ -54,8 +58,9 @@ class Spans:
     def judge(self, event: Event, now: Instant, settling: int) -> Verdict:
         """Whether the predicate is true of an interval.
 
-        Of one that has not ended it is known to be so only when a word of its end would have come, ``settling`` microseconds later;
-        what was so at publication is known, because who answered was asked after it.
+        Of one that has not ended it is known to be so only when a word of its end would have come, ``settling`` microseconds later, and of
+        one that has, when it would be known that it went on elsewhere.  What was so at publication is known, because who answered
+        was asked after it.
         """
         assert event.when is not None
         aspects: dict[str, None] = {}
@@ -64,12 +69,19 @@ class Spans:
             decided = event.when.decided_at(start, end, now if end is not None else None)
             if decided is None or not _exists(event, max(decided, event.published)):
                 continue
-            if end is None and decided > event.published and decided + settling > now:
+            if not _beyond_doubt(event, decided, start, end) and decided + settling > now:
                 due = decided + settling
                 following = due if following is None else min(following, due)
             else:
                 aspects[aspect] = None
         return Verdict(tuple(aspects), following)
+
+
+def _beyond_doubt(event: Event, decided: Instant, start: Instant, end: Instant | None) -> bool:
+    """Whatever else may be heard of that time."""
+    assert event.when is not None
+    widening = event.when.relation in WIDENING
+    return decided <= event.published or (widening and (end is not None or decided == start))
 
 
 def _exists(event: Event, moment: Instant) -> bool:
