@@ -25,7 +25,9 @@ from nearcast.overlay.temporal.settings import TemporalSettings
 from nearcast.overlay.temporal.temporal_router import TemporalRouter
 from nearcast.overlay.temporal.trusted_node import TrustedNode
 from nearcast.runtime.host import Component
+from nearcast.runtime.ports import Sending
 from nearcast.runtime.simulation.kernel import Simulation
+from nearcast.runtime.simulation.network import SENT, Parcel
 from nearcast.runtime.simulation.plane import Plane
 from nearcast.runtime.simulation.world import World
 
@@ -40,6 +42,21 @@ def square(number: int, count: int = 1) -> Box:
 
 def inside(number: int, part: float = 0.5) -> Point:
     return Point(STREET / 2, (number + part) * STREET)
+
+
+class Streets(Wires):
+    """Between routers anything may overtake; what a device says to one node, and that to it, keeps its order, as on any access network."""
+
+    def transmit(self, parcel: Parcel) -> Sending:
+        ends = (parcel.sender.address, parcel.receiver or "")
+        if not any(end.startswith("phone") for end in ends):
+            return super().transmit(parcel)
+        parcel.sender.count(SENT, parcel.kind, parcel.size)
+        self._in_flight += 1
+        lost = self._random.random() < self.loss
+        delay = 1 + self.longest * (1 + sum(map(ord, "".join(ends))) % 7) // 8
+        self.simulation.at(self.simulation.time + delay, self._arrive, (parcel, lost))
+        return Sending.ACCEPTED
 
 
 class Person:
@@ -125,7 +142,7 @@ class Town:
         check_wire: bool = False,
     ) -> None:
         self.simulation = Simulation(seed, start=START)
-        self.wires = Wires(self.simulation, check_wire=check_wire)
+        self.wires = Streets(self.simulation, check_wire=check_wire)
         self.wires.longest = longest
         self.world = World(self.simulation, Plane(Point(0.0, 0.0)), 200)
         self.settings = settings or TemporalSettings(settling=5.0)
