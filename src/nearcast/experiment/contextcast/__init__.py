@@ -1,0 +1,1 @@
+"""The evaluation of the Contextcast dissertation: E1 to E9."""
