@@ -112,11 +112,12 @@ def asked(setup: Setup, random: Random, edge: float) -> Asked:
             Span(f"{number * 1_000 + rank}@{setup.trusted[rank]}", 0, 1, 2) for rank in ranks
         ]
     message = Asked(random.choice(setup.names), found)
-    _find_ways(setup.spanning, message)
+    find_ways(setup.spanning, message)
     return message
 
 
-def _find_ways(spanning: SpanningTree, message: Asked) -> None:
+def find_ways(spanning: SpanningTree, message: Asked) -> None:
+    """To all nodes of which something is ``found``."""
     ways: dict[Address, set[Address]] = {}
     for node in message.found:
         at = message.source
