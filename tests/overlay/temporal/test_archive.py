@@ -16,7 +16,7 @@ from nearcast.model.geometry import Point
 from nearcast.model.history import History
 from nearcast.model.predicate import Predicate
 from nearcast.model.temporal import TemporalPredicate
-from nearcast.overlay.temporal.archive import Archive
+from nearcast.overlay.temporal.archive import Archive, Piece
 from nearcast.overlay.temporal.messages import Span
 
 NEIGHBOURHOOD = WORLDS[0]
@@ -91,7 +91,10 @@ def test_pieces_are_written_as_they_were_registered_with_their_exact_times() -> 
     archive.record("1@t", 100, {"position": here, "age": 30})
     archive.record("1@t", 150, {"position": there, "age": 30})
     archive.record("1@t", 170, None)
-    assert list(archive.contexts()) == [{"position": here, "age": 30}, {"position": there, "age": 30}]
+    assert sorted(archive.pieces(), key=lambda piece: piece.start) == [
+        Piece("1@t", 100, 150, {"position": here, "age": 30}),
+        Piece("1@t", 150, 170, {"position": there, "age": 30}),
+    ]
 
     def spans(to: str) -> list[Span]:
         return archive.spans(Event("e", "news", 200, to=to))

@@ -35,17 +35,16 @@ def context(random: Random) -> dict[str, Any]:
 
 
 def lived(
-    random: Random, *, depth: int, size: int = 6, steps: int = 40, loss: float = 0.0
+    random: Random, *, depth: int, size: int = 6, steps: int = 40, settings: TemporalSettings | None = None
 ) -> tuple[Town, list[Instant]]:
     """A town with a past, and the instants at which something happened."""
-    settings = TemporalSettings(depth=depth, settling=6.0)
+    settings = settings or TemporalSettings(depth=depth, settling=6.0)
     town = Town(
         size, tree(random, size), settings, trusted=(1, 3), without_access=(size - 2,), seed=random.randrange(99)
     )
     homes = [number for number in range(size) if number != size - 2]
     for number, name in enumerate(("ada", "bob", "cyd")):
         town.person(name, (1, 3)[number % 2], contexts=("me", "car"), changing=number != 1)
-    town.wires.loss = loss
     instants = [town.now]
     for _ in range(steps):
         person = town.people[random.choice(sorted(town.people))]
@@ -66,7 +65,6 @@ def lived(
         instants.append(town.now)
         if random.random() < 0.8:
             town.run(random.choice([0.000_001, 0.05, 1.0, 7.0, 20.0]))
-    town.wires.loss = 0.0
     town.run(50)
     return town, instants
 
@@ -92,10 +90,12 @@ def worth_sending(town: Town, random: Random, instants: list[Instant], name: str
     return event
 
 
-def everybody_is_found(town: Town, random: Random, instants: list[Instant], *, messages: int = 6) -> None:
+def everybody_is_found(
+    town: Town, random: Random, instants: list[Instant], *, messages: int = 6, first: int = 0
+) -> None:
     events: list[Event] = []
     expected = {}
-    for number in range(messages):
+    for number in range(first, first + messages):
         event = worth_sending(town, random, instants, f"e{number}")
         town.publish(random.randrange(len(town.names)), event)
         expected[event.id] = town.expected(event)

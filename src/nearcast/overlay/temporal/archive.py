@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,15 @@ def placed(event: Event) -> Questions:
     return questions(addressing(event))
 
 
+class Piece(NamedTuple):
+    """A context under one identity; without an end, it is still registered, and without length, it is void."""
+
+    vid: Vid
+    start: Instant
+    end: Instant | None
+    context: Context
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveStatistics:
     pieces: int
@@ -58,6 +67,8 @@ class Archive:
         self._pieces_of: Final[list[int]] = []
         self._free: Final[list[int]] = []
         self._open: Final[dict[Vid, int]] = {}
+        self._last = 0
+        """The row that was filled last."""
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -67,39 +78,48 @@ class Archive:
 
     # What is registered
 
-    def record(self, vid: Vid, at: Instant, context: Context | None) -> None:
-        """Since then this is the context of that identity; none: it has none any more."""
+    def record(self, vid: Vid, at: Instant, context: Context | None) -> list[Piece]:
+        """Since then this is the context of that identity; none: it has none any more.  The pieces that are new or changed."""
         row = self._open.get(vid)
         if row is None:
-            if context is not None:
-                self._begin(vid, at, context)
-            return
-        if context is not None and alike(self._columns.contexts[row] or {}, context):
-            return
-        if at <= self._start[row]:  # two reports at one instant: the second one counts
-            if context is None:
-                self._remove(row)
-            else:
-                self._columns.put(row, context)
-            return
-        self._end[row] = at
-        del self._open[vid]
-        if context is not None:
-            self._begin(vid, at, context)
+            return [] if context is None else [self._begin(vid, at, None, context)]
+        before = self._columns.contexts[row] or {}
+        if context is not None and alike(before, context):
+            return []
+        start = int(self._start[row])
+        end = max(at, start)
+        if end == start:  # two reports at one instant: the second one counts
+            self.remove(row)
+        else:
+            self._end[row] = end
+            del self._open[vid]
+        ended = Piece(vid, start, end, before)
+        return [ended] if context is None else [ended, self._begin(vid, end, None, context)]
+
+    def put(self, piece: Piece) -> int:
+        """A piece from elsewhere; in which row it is."""
+        self._begin(*piece)
+        return self._last
+
+    def pieces(self) -> Iterator[Piece]:
+        """All of them, in no order."""
+        for row in np.flatnonzero(self._end != _NOT_USED).tolist():
+            end = int(self._end[row])
+            context = self._columns.contexts[row]
+            vid = self._vids[self._number[row]]
+            assert context is not None
+            assert vid is not None
+            yield Piece(vid, int(self._start[row]), None if end == _OPEN else end, context)
 
     def forget(self, before: Instant) -> int:
         """What ended before then; how many pieces that were."""
         rows = np.flatnonzero((self._end < before) & (self._end != _NOT_USED)).tolist()
         for row in rows:
-            self._remove(row)
+            self.remove(row)
         return len(rows)
 
-    def contexts(self) -> Iterator[Context]:
-        """Of all pieces."""
-        return (context for context in self._columns.contexts if context is not None)
-
-    def _begin(self, vid: Vid, at: Instant, context: Context) -> None:
-        row = self._columns.add(context)
+    def _begin(self, vid: Vid, start: Instant, end: Instant | None, context: Context) -> Piece:
+        row = self._last = self._columns.add(context)
         self._start, self._end = grown(self._start, row + 1), grown(self._end, row + 1, _NOT_USED)
         self._number = grown(self._number, row + 1)
         number = self._number_of.get(vid)
@@ -110,10 +130,13 @@ class Archive:
                 self._pieces_of.append(0)
             self._vids[number] = vid
         self._pieces_of[number] += 1
-        self._start[row], self._end[row], self._number[row] = at, _OPEN, number
-        self._open[vid] = row
+        self._start[row], self._end[row], self._number[row] = start, _OPEN if end is None else end, number
+        if end is None:
+            self._open[vid] = row
+        return Piece(vid, start, end, context)
 
-    def _remove(self, row: int) -> None:
+    def remove(self, row: int) -> None:
+        """Forget a piece."""
         number = int(self._number[row])
         vid = self._vids[number]
         assert vid is not None
@@ -129,16 +152,17 @@ class Archive:
 
     # What is asked
 
-    def spans(self, event: Event, asked: Questions | None = None) -> list[Span]:
+    def spans(self, event: Event, among: frozenset[int] | None = None) -> list[Span]:
         """When which conjunct of the event and its reach held of whom: for each identity the longest intervals that this node knows of.
 
-        What lies so far from the bounds of its temporal predicate that it makes no difference is left out.
+        What lies so far from the bounds of its temporal predicate that it makes no difference is left out.  ``among``: numbers of
+        conjuncts, if not all are asked for.
         """
         matters = self._that_matter(event)
         spans: list[Span] = []
-        for number, conjunct in enumerate(placed(event) if asked is None else asked):
-            rows = self._columns.met(conjunct, matters)
-            spans += self._united(number, rows)
+        for number, conjunct in enumerate(placed(event)):
+            if among is None or number in among:
+                spans += self._united(number, self._columns.met(conjunct, matters))
         return spans
 
     def _that_matter(self, event: Event) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ devices say to each other passes through nodes as bytes that these do not read.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -86,6 +86,32 @@ class Answer(Confirmed, frozen=True, kw_only=True, tag="answer"):
     """Nothing more is to be waited for; else it is what came too late for the answer that was given."""
 
 
+Key = tuple[str, str]
+"""Of the index: an attribute, and one of the buckets among which its values are spread."""
+
+
+class Indexed(Confirmed, frozen=True, kw_only=True, tag="indexed"):
+    """Pieces of contexts for one key: identity, start, end, attributes.  One without length is none any more."""
+
+    key: Key
+    version: int
+    """Of the node that tells it: what is older than what is known of a piece changes nothing."""
+
+    pieces: tuple[tuple[Vid, Instant, Instant | None, dict[str, Any]], ...]
+
+
+class IndexQuestion(Confirmed, frozen=True, kw_only=True, tag="index question"):
+    """To the router that keeps these keys: when was which conjunct met?"""
+
+    message: Routed
+    keys: tuple[tuple[int, Key], ...]
+
+
+class IndexAnswer(Confirmed, frozen=True, kw_only=True, tag="index answer"):
+    message: str
+    spans: tuple[Span, ...]
+
+
 class Resolution(Confirmed, frozen=True, kw_only=True, tag="resolution"):
     """To the trusted nodes of these identities, along the tree (Xcast): each hop gets the share that lies behind it."""
 
@@ -158,7 +184,9 @@ class Taken(Message, frozen=True, tag="taken"):
     messages: tuple[str, ...]
 
 
-BETWEEN_ROUTERS: Final = (Question, Answer, Resolution, Receipt, Carried, Deposit)
+BETWEEN_ROUTERS: Final = (
+    Question, Answer, Resolution, Indexed, IndexQuestion, IndexAnswer, Receipt, Carried, Deposit
+)  # fmt: skip
 FROM_DEVICES: Final = (WantIdentity, Whereabouts, Delivered, Poll, Taken)
 TO_DEVICES: Final = (Identity, Delivery, Kept)
 

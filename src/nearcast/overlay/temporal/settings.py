@@ -31,6 +31,12 @@ class TemporalSettings:
     tries: int = 6
     """How often, before the receiver is thought to be gone."""
 
+    indexed: tuple[str, ...] = ()
+    """Attributes by which the past can be asked without a place (``attribute_index``); the same for all routers."""
+
+    buckets: int = 16
+    """Among which the values of each are spread."""
+
     settling: float = 15.0
     """Seconds for which a trusted node waits for further answers before it judges what these could falsify."""
 
@@ -51,5 +57,5 @@ class TemporalSettings:
 
     def __post_init__(self) -> None:
         times = (self.patience, self.margin, self.resend, self.horizon, self.longest_life, self.remembered, self.lease)
-        if min(times) <= 0 or self.settling < 0 or self.tries < 1 or self.depth < 1:
-            raise InvalidSettings("times are positive, and so are the number of tries and the depth")
+        if min(times) <= 0 or self.settling < 0 or self.tries < 1 or min(self.depth, self.buckets) < 1:
+            raise InvalidSettings("times are positive, and so are the depth and the numbers of tries and of buckets")

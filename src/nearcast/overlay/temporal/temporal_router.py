@@ -22,7 +22,8 @@ from nearcast.overlay.routing.router import Router
 from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed, event_in, routed
 from nearcast.overlay.temporal.archive import Archive, ArchiveStatistics
-from nearcast.overlay.temporal.areas import Areas
+from nearcast.overlay.temporal.areas import Areas, somewhere
+from nearcast.overlay.temporal.attribute_index import AttributeIndex
 from nearcast.overlay.temporal.confirming import Confirming
 from nearcast.overlay.temporal.lookup import Around, Lookup, LookupStatistics
 from nearcast.overlay.temporal.messages import (
@@ -33,6 +34,9 @@ from nearcast.overlay.temporal.messages import (
     Carried,
     Confirmed,
     Deposit,
+    IndexAnswer,
+    Indexed,
+    IndexQuestion,
     Question,
     Receipt,
     Resolution,
@@ -57,6 +61,9 @@ class TemporalStatistics:
     resolutions: int
     """Sent to neighbours."""
 
+    indexed: int
+    """Pieces that are kept here for the index."""
+
     lost: int
     """Spans whose trusted node could not be reached."""
 
@@ -79,6 +86,7 @@ class TemporalRouter(Component):
         self.deposit: Callable[[Deposit], None] | None = None
         """Of the mailbox that is here."""
 
+        self.index: AttributeIndex | None = None
         self._services: Final[dict[str, Serve]] = {}
         self._tree: TreeView = NoTree()
         self._seen: Final = Recent()
@@ -109,6 +117,17 @@ class TemporalRouter(Component):
         router.follow(self)
         router.at_another_time = self.publish
         self._beside_node(host)
+        host.timers.every(min(DAY, self.settings.horizon / 10), self._forget)
+        if self.settings.indexed:
+            self.index = AttributeIndex(
+                host.name,
+                host.now(),
+                self.settings,
+                host.timers,
+                self.tell,
+                self.resolve,
+                self.archive.pieces,
+            )
         self.areas.start(
             Surroundings(me=host.name, now=host.now, timers=host.timers, random=host.random("areas"), send=self._send)
         )
@@ -118,13 +137,13 @@ class TemporalRouter(Component):
         if self._node is not None:
             self._node.recorders.append(self.record)
             self._node.relay = self._carry
-            host.timers.every(min(DAY, self.settings.horizon / 10), self._forget)
 
     def statistics(self) -> TemporalStatistics:
         return TemporalStatistics(
             archive=self.archive.statistics(),
             lookup=replace(self.lookup.statistics),
             resolutions=self.xcast.sent,
+            indexed=0 if self.index is None else len(self.index),
             lost=self.xcast.lost,
             resent=self.confirming.resent,
             malformed=self._malformed,
@@ -135,13 +154,18 @@ class TemporalRouter(Component):
     def record(self, vid: Vid, at: Instant, context: Context | None) -> None:
         if context is not None:
             self.areas.registered(context)
-        self.archive.record(vid, at, context)
+        changed = self.archive.record(vid, at, context)
+        if self.index is not None:
+            self.index.changed(changed)
 
     def _search(self, message: Routed) -> list[Span]:
         return self.archive.spans(event_in(message))
 
     def _forget(self) -> None:
-        self.archive.forget(self._host.now() - round(self.settings.horizon * MICROSECONDS))
+        before = self._host.now() - round(self.settings.horizon * MICROSECONDS)
+        self.archive.forget(before)
+        if self.index is not None:
+            self.index.forget(before)
 
     # Messages
 
@@ -157,8 +181,12 @@ class TemporalRouter(Component):
             raise InvalidEvent(f"event {event.id!r} speaks of the future, for which nothing is kept here")
 
     def look_up(self, message: Routed) -> None:
-        """Ask the archives, and have those told who were there."""
-        self.lookup.ask(message, self.settings.depth, self.settings.patience)
+        """Ask the archives, or the index if that tells without a place, and have those told who were there."""
+        keys = None if self.index is None or somewhere(message) else self.index.keys_for(event_in(message))
+        if self.index is not None and keys is not None:
+            self.index.ask(message, keys, self.settings.patience)
+        else:
+            self.lookup.ask(message, self.settings.depth, self.settings.patience)
 
     def resolve(self, message: Routed, spans: Iterable[Span], whole: bool) -> None:
         """Send spans to the trusted nodes of their identities."""
@@ -204,7 +232,7 @@ class TemporalRouter(Component):
     def _receive(self, sender: Address, message: Any) -> None:
         try:
             if isinstance(message, Confirmed):
-                if isinstance(message, (Question, Resolution)):
+                if isinstance(message, (Question, Resolution, IndexQuestion)):
                     event_in(message.message)  # before it is confirmed: what cannot be read was not said
                 if self.confirming.take(sender, message):
                     self._take(sender, message)
@@ -223,6 +251,8 @@ class TemporalRouter(Component):
                 self.xcast.hear(sender, message)
             case Receipt():
                 self.confirming.confirmed(message)
+            case Indexed() | IndexQuestion() | IndexAnswer():
+                self._take_index(sender, message)
             case Carried():
                 self._carried(sender, message)
             case Deposit():
@@ -231,11 +261,24 @@ class TemporalRouter(Component):
             case _:
                 self.areas.hear(sender, message)
 
+    def _take_index(self, sender: Address, message: Indexed | IndexQuestion | IndexAnswer) -> None:
+        if self.index is None:
+            return
+        match message:
+            case Indexed():
+                self.index.hear(sender, message)
+            case IndexQuestion():
+                self.index.answer(sender, message)
+            case IndexAnswer():
+                self.index.answered(sender, message)
+
     # The tree (``routing.tree`` `Follower`)
 
     def tree_changed(self, tree: TreeView) -> None:
         self._tree = self.xcast.tree = tree
         self.areas.tree_changed(tree)
+        if self.index is not None:
+            self.index.tree_changed(tree)
 
     def joined(self, neighbour: Address) -> None:
         self.areas.joined(neighbour)
