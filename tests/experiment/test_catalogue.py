@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import adhoc_worlds, coexistence_worlds, hybrid_worlds, past_worlds, steam_worlds
+from tests.experiment import adhoc_worlds, coexistence_worlds, future_worlds, hybrid_worlds, past_worlds, steam_worlds
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
@@ -195,6 +195,7 @@ WORLDS = {
     **coexistence_worlds.WORLDS,
     **steam_worlds.WORLDS,
     **past_worlds.WORLDS,
+    **future_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
 every_check = pytest.mark.parametrize(
@@ -246,7 +247,8 @@ def test_names_are_those_of_the_contract() -> None:
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
     past = [f"contextcast-e{number}" for number in (10, 11, 12, 13)]
-    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *past]
+    future = [f"contextcast-e{number}" for number in (16, 18)]
+    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *past, *future]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]
     assert len(ids) == len(set(ids))

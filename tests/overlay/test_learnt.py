@@ -45,7 +45,9 @@ class Waiting:
             self.sent.update({neighbour} & set(self.wanted()))
             return
         judge = self.router.knowledge.judge
-        if any(all(judge(term, context, optional) for term in conjunct) for conjunct in addressing(event_in(self.message))):
+        if any(
+            all(judge(term, context, optional) for term in conjunct) for conjunct in addressing(event_in(self.message))
+        ):
             self.sent.add(neighbour)
 
 
@@ -61,7 +63,7 @@ def listened(overlay: Overlay, waiting: list[Waiting]) -> None:
                 each.learnt(*heard)  # type: ignore[arg-type]
 
     for router in overlay.routers:
-        router.learnt = lambda *heard, router=router: tell(router, *heard)  # type: ignore[misc]
+        router.learnt = lambda *heard, router=router: tell(router, *heard)
 
 
 @pytest.mark.parametrize("knowledge", [Reference, Aggregated])
