@@ -23,6 +23,7 @@ from nearcast.overlay.temporal.expiry import Lifetimes
 from nearcast.overlay.temporal.future import FutureSettings
 from nearcast.overlay.temporal.messages import FULLY, NOT_AT_ALL
 from nearcast.overlay.temporal.settings import TemporalSettings
+from nearcast.overlay.values.possible import possibly
 
 CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4)]
 SETTINGS = TemporalSettings(settling=4.0)
@@ -93,14 +94,24 @@ def tree(random: Random, size: int) -> list[tuple[int, int]]:
 class Life:
     """People change, walk, leave and return, second by second; messages are sent meanwhile."""
 
-    def __init__(self, seed: int, knowledge: Callable[[], Knowledge], *, depth: int = FULLY, size: int = 5) -> None:
+    def __init__(
+        self,
+        seed: int,
+        knowledge: Callable[[], Knowledge],
+        *,
+        depth: int = FULLY,
+        size: int = 5,
+        indexed: tuple[str, ...] = (),
+        service_areas: bool = False,
+    ) -> None:
         self.random = random = Random(seed)
-        settings = TemporalSettings(depth=depth, settling=4.0)
+        settings = TemporalSettings(depth=depth, settling=4.0, indexed=indexed)
         self.town = WaitingTown(
             size,
             tree(random, size),
             settings,
             knowledge=knowledge,
+            service_areas=service_areas,
             trusted=(1, 3),
             without_access=(size - 2,),
             seed=seed,
@@ -174,10 +185,27 @@ class Life:
 
 @pytest.mark.parametrize("knowledge", [Reference, Adaptive, Aggregated])
 @examples(6)
-@given(seed=st.integers(0, 1_000_000), depth=st.sampled_from([FULLY, 2, NOT_AT_ALL]))
+@given(
+    seed=st.integers(0, 1_000_000),
+    depth=st.sampled_from([FULLY, 2, NOT_AT_ALL]),
+    indexed=st.sampled_from([(), ("a", "b")]),
+)
 def test_all_who_will_be_there_get_it_once_and_nobody_else(
-    knowledge: Callable[[], Knowledge], seed: int, depth: int
+    knowledge: Callable[[], Knowledge], seed: int, depth: int, indexed: tuple[str, ...]
 ) -> None:
-    life = Life(seed, knowledge, depth=depth)
+    life = Life(seed, knowledge, depth=depth, indexed=indexed)
+    life.live(12, 5)
+    life.check()
+
+
+def coarsely() -> Reference:
+    return Reference(judge=possibly)
+
+
+@pytest.mark.parametrize("knowledge", [coarsely, Adaptive, Aggregated])
+@examples(4)
+@given(seed=st.integers(0, 1_000_000))
+def test_also_where_routers_know_no_more_than_areas(knowledge: Callable[[], Knowledge], seed: int) -> None:
+    life = Life(seed, knowledge, service_areas=True)
     life.live(12, 5)
     life.check()

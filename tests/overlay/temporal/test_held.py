@@ -1,55 +1,21 @@
-"""Messages that wait: which of them a context may concern, and since when somebody is there."""
+"""Messages that wait, and since when somebody is there."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.oracle.strategies import WORLDS, contexts
-from tests.overlay.routing_changes import messages
-
 from nearcast.matching.entries import surely
 from nearcast.model.event import Event
-from nearcast.model.predicate import Predicate
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.overlay.routing.wire import routed
 from nearcast.overlay.temporal.held import Held, HeldMessages
 from nearcast.overlay.temporal.messages import Span
 
 WHEN = TemporalPredicate("overlaps", 0, 1_000)
-WORLD = WORLDS[0]
 
 
-def held_of(name: str, to: Predicate | str, **more: Any) -> Held:
+def held_of(name: str, to: str, **more: Any) -> Held:
     return Held(routed(Event(name, "news", 0, to=to, when=WHEN, **more), "r"))
-
-
-@given(messages(1, WORLD, most=6), st.lists(contexts(WORLD), min_size=1, max_size=4), st.data())
-def test_the_index_leaves_nobody_out(sent: list[tuple[int, Predicate]], there: list[Any], data: st.DataObject) -> None:
-    messages_held = HeldMessages()
-    kept = [held_of(f"e{number}", to) for number, (_, to) in enumerate(sent)]
-    for held in kept:
-        messages_held.add(held)
-    gone = data.draw(st.sets(st.sampled_from(range(len(kept)))))
-    for number in gone:
-        messages_held.remove(kept[number])
-    for context in there:
-        concerned = {held.id for held in messages_held.concerning(context)}
-        meeting = {
-            held.id
-            for number, held in enumerate(kept)
-            if number not in gone and held.meets(context, frozenset(), surely)
-        }
-        assert meeting <= concerned <= {held.id for number, held in enumerate(kept) if number not in gone}
-
-
-def test_a_message_is_looked_at_only_if_somebody_has_what_it_needs() -> None:
-    waiting = HeldMessages()
-    for name, to in (("e1", "age > 3 AND a IS NULL"), ("e2", "a IS NULL"), ("e3", "NOT a IS NULL OR age = 1")):
-        waiting.add(held_of(name, to))
-    assert [held.id for held in waiting.concerning({"b": 1})] == ["e2"]
-    assert {held.id for held in waiting.concerning({"age": 1})} == {"e1", "e2", "e3"}
 
 
 def spans_of(found: list[tuple[Held, list[Span]]]) -> list[tuple[str, Span]]:

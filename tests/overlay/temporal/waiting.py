@@ -13,6 +13,7 @@ from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import MICROSECONDS
 from nearcast.overlay.routing.knowledge import Knowledge
 from nearcast.overlay.routing.reference import Reference
+from nearcast.overlay.routing.reporting import Exact, ServiceArea
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.temporal.future import Future, FutureSettings
 from nearcast.overlay.temporal.messages import Keep
@@ -29,16 +30,20 @@ class WaitingTown(Town):
         *,
         future: FutureSettings | None = None,
         knowledge: Callable[[], Knowledge] = Reference,
+        service_areas: bool = False,
         **more: Any,
     ) -> None:
+        """``service_areas``: instead of positions routers are told the areas in which they lie."""
         self.knowledge = knowledge
+        self.service_areas = service_areas
         self.future_settings = future or FutureSettings(settle=2.0)
         self.futures: dict[str, Future] = {}
         super().__init__(size, edges, settings, **more)
 
     def _parts(self, name: str, area: Area | None, trusted: bool, last: bool) -> list[Component]:
         _, *others = super()._parts(name, area, trusted, last)
-        router = self.routers[name] = Router(self.knowledge())
+        reporting = ServiceArea(area) if area is not None and self.service_areas else Exact()
+        router = self.routers[name] = Router(self.knowledge(), reporting)
         future = self.futures[name] = Future(self.future_settings)
         return [router, *others, future]
 

@@ -216,7 +216,7 @@ class AttributeIndex:
         """Of one attribute, which whoever meets the literal must have; none: it is of no use."""
         if len(literal.names) != 1 or literal.names[0] not in self._settings.indexed or literal.if_missing:
             return []
-        values = _equal_to(literal)
+        values = equal_to(literal)
         buckets = map(str, range(self._settings.buckets))
         wanted = buckets if values is None else (bucket_of(value, self._settings.buckets) for value in values)
         return [(literal.names[0], bucket) for bucket in sorted({*wanted, OTHER})]
@@ -266,7 +266,7 @@ class AttributeIndex:
             self._resolve(waiting.message, waiting.spans, waiting.whole and not waiting.missing)
 
 
-def _equal_to(literal: AskedLiteral) -> list[Value] | None:
+def equal_to(literal: AskedLiteral) -> list[Value] | None:
     """The values of which it asks for one; none: it asks otherwise."""
     if literal.negated:
         return None

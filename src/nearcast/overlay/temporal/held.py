@@ -9,15 +9,11 @@ import msgspec
 
 from nearcast.matching.entries import Judge, surely
 from nearcast.model.history import Context
-from nearcast.model.normal_form import Conjunct
-from nearcast.model.predicate import IsNull, atom_properties, literal_parts
 from nearcast.model.time import Instant
-from nearcast.overlay.routing.wire import Routed, addressing, event_in
+from nearcast.overlay.routing.wire import Routed, addressing, asked, event_in
+from nearcast.overlay.temporal.concerned import Concerned
 from nearcast.overlay.temporal.messages import Span, Vid
 from nearcast.runtime.ports import Address
-
-NOBODY_IN_PARTICULAR: Final = ""
-"""Stands for the attribute of conjuncts that need none."""
 
 
 class Held:
@@ -69,10 +65,7 @@ class HeldMessages:
 
     def __init__(self) -> None:
         self._held: Final[dict[str, Held]] = {}
-        self._needing: Final[dict[str, dict[str, None]]] = {}
-        """By attribute, messages that somebody who has it may meet; each conjunct is under one that it cannot do without."""
-
-        self._keys: Final[dict[str, frozenset[str]]] = {}
+        self._concerned: Final = Concerned()
         self._open: Final[dict[Vid, dict[str, None]]] = {}
         """By identity, messages that have met it, and still do."""
 
@@ -97,18 +90,12 @@ class HeldMessages:
 
     def add(self, held: Held) -> None:
         self._held[held.id] = held
-        self._keys[held.id] = keys = frozenset(self._key(conjunct) for conjunct in held.conjuncts)
-        for name in keys:
-            self._needing.setdefault(name, {})[held.id] = None
+        self._concerned.add(held.id, asked(held.message))
 
     def remove(self, held: Held) -> None:
         del self._held[held.id]
         self._lean -= held.lean
-        for name in self._keys.pop(held.id):
-            there = self._needing[name]
-            del there[held.id]
-            if not there:
-                del self._needing[name]
+        self._concerned.remove(held.id)
         for vid in {vid for vid, _ in held.open}:
             self._over(vid, held)
 
@@ -122,15 +109,7 @@ class HeldMessages:
 
     def concerning(self, context: Context) -> Iterator[Held]:
         """All that this context may meet, each once, in a defined order."""
-        found: dict[str, None] = {}
-        for name in (NOBODY_IN_PARTICULAR, *sorted(context)):
-            found.update(self._needing.get(name, {}))
-        return (self._held[each] for each in found)
-
-    def _key(self, conjunct: Conjunct) -> str:
-        """The attribute of which the fewest messages have need so far."""
-        names = sorted(needed(conjunct))
-        return min(names, key=lambda name: len(self._needing.get(name, {})), default=NOBODY_IN_PARTICULAR)
+        return (self._held[each] for each in self._concerned.by(context))
 
     # Who is met here
 
@@ -177,13 +156,3 @@ class HeldMessages:
             there.pop(held.id, None)
             if not there:
                 del self._open[vid]
-
-
-def needed(conjunct: Conjunct) -> frozenset[str]:
-    """Attributes without which it does not hold."""
-    names: set[str] = set()
-    for literal in conjunct:
-        atom, negated = literal_parts(literal)
-        if negated or not isinstance(atom, IsNull):
-            names.update(atom_properties(atom))
-    return frozenset(names)
