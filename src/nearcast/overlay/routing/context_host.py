@@ -14,6 +14,7 @@ from nearcast.errors import InvalidInput
 from nearcast.model.delivery import addressed_by
 from nearcast.model.event import Event, checked_attributes
 from nearcast.model.history import Context
+from nearcast.overlay.assurance import AssuranceSettings, AssuredEndpoint
 from nearcast.overlay.routing.access import PORT, TO_DEVICE, Present, RegisterAgain, Registration, Send
 from nearcast.overlay.routing.messages import attributes_tree
 from nearcast.overlay.routing.wire import event_in, routed
@@ -55,7 +56,14 @@ class Application:
 class ContextHost(Component):
     """``node``: that of the access network in which the device is; none: in no one."""
 
-    def __init__(self, node: Address | None, interface: str = "access", refresh: float = 10.0) -> None:
+    def __init__(
+        self,
+        node: Address | None,
+        interface: str = "access",
+        refresh: float = 10.0,
+        assurance: AssuranceSettings | None = None,
+    ) -> None:
+        self._assurance: Final = assurance
         self._node = node
         self._interface: Final = interface
         self._refresh: Final = refresh
@@ -81,7 +89,7 @@ class ContextHost(Component):
     def start(self, host: Host) -> None:
         self._host = host
         self._version = host.now()  # above those of an earlier life
-        self._endpoint = host.link(self._interface).open(PORT, self._hear, *TO_DEVICE)
+        self._endpoint = AssuredEndpoint(host, self._interface, PORT, self._hear, TO_DEVICE, (Send,), self._assurance)
         host.timers.every(self._refresh, self._say_present, first=host.random("context host").uniform(0, self._refresh))
         self._register_all()
 
