@@ -78,6 +78,18 @@ def routing(
 
 
 @app.command()
+def overlay(
+    quick: Quick = False,
+    as_json: AsJson = False,
+    peers: Peers = True,
+) -> None:
+    """Simulate 1,000 routers and 10,000 people who walk, and say how much faster than the clock that is."""
+    from nearcast.benchmark.overlay import run
+
+    _show(run, quick=quick, peers=peers, as_json=as_json)
+
+
+@app.command()
 def pipeline(
     quick: Quick = False,
     as_json: AsJson = False,

@@ -47,6 +47,7 @@ class SharedContexts:
 
         self._remember: Final = remember
         self._groups: Final[dict[str, int]] = {}
+        self._names: Final[list[str]] = []
         self._numbers: npt.NDArray[np.int64] = np.full(16, _FREE, np.int64)
         """By row of the columns."""
 
@@ -62,7 +63,14 @@ class SharedContexts:
 
     def group(self, name: str) -> int:
         """The number of a group that has a name."""
-        return self._groups.setdefault(name, len(self._groups))
+        number = self._groups.get(name)
+        if number is None:
+            number = self._groups[name] = len(self._groups)
+            self._names.append(name)
+        return number
+
+    def name_of(self, group: int) -> str:
+        return self._names[group]
 
     def context(self, number: int) -> Context:
         return self.columns.contexts[self._rows[number]] or {}

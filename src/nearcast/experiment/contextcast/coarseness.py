@@ -16,7 +16,7 @@ from nearcast.experiment.runs import Computed
 from nearcast.experiment.values import Value, number, quotient
 
 SAA: Final = "SAA"
-ANEW: Final = " anew"
+ANEW: Final = "-anew"
 """Distance is measured from where somebody registered."""
 
 COUNTS: Final = (1_000, 2_500, 5_000, 7_500, 10_000)

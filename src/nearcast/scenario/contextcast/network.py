@@ -71,6 +71,7 @@ class RouterNetwork:
     ) -> None:
         self.ground: Final = ground or Ground()
         self.simulation: Final = Simulation(seed, observers=observers)
+        wire = wire or Wire()
         self.wires: Final = WiredNetwork(self.simulation, wire)
         self.delivered: Delivered = lambda _event, _handles: None
         """Told of each message that comes to a router where it is for somebody."""
@@ -78,7 +79,7 @@ class RouterNetwork:
         self._world: Final = World(self.simulation, Plane(self.ground.point(0, 0)), layout.nodes)
         places, given = on_plane(layout, self.ground.point, self.ground.edge)
         self.names: Final = tuple(places)
-        make = strategy.maker()
+        make = strategy.maker(self.simulation, wire)
         self.routers: Final[list[Router]] = []
         for name in self.names:
             router = make(self._deliver)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from nearcast.matching.context_columns import surely
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.overlay.aggregation.aggregates import Aggregation
 from nearcast.overlay.aggregation.thresholds import Fixed
@@ -21,6 +22,9 @@ from nearcast.overlay.routing.settings import AdaptiveSettings
 from nearcast.overlay.values.domains import Domains
 from nearcast.overlay.values.possible import possibly
 from nearcast.overlay.values.similarity import Reading
+from nearcast.runtime.simulation.kernel import Simulation
+from nearcast.runtime.simulation.wired import Wire
+from nearcast.scenario.contextcast.at_once import SpreadAtOnce, Spreading
 
 Make = Callable[[Deliver], Router]
 
@@ -53,24 +57,28 @@ class Strategy:
 
     reading: Reading = Reading.POSITION_ONLY_FOR_POINTS
     by_aggregates: bool = False
+    hop_by_hop: bool = False
+    """Whether each hop of an update is simulated, where only what comes of it could be (``at_once``)."""
+
     adaptive: AdaptiveSettings = field(default_factory=AdaptiveSettings)
     domains: Domains = field(default_factory=Domains)
 
-    def maker(self) -> Make:
+    def maker(self, simulation: Simulation, wire: Wire) -> Make:
         """Makes the routers of one network, which share what they may."""
-        local, known = SharedContexts(), SharedContexts(possibly)
-        exact = SharedContexts()
+        exact = self.propagation is Propagation.REFERENCE and not self.coarse
+        local, known = SharedContexts(), SharedContexts(surely if exact else possibly)
+        spreading = Spreading(simulation, wire, known)
 
         def make(deliver: Deliver) -> Router:
-            return Router(self._knowledge(exact, known), self.reporting, deliver=deliver, shared=local)
+            return Router(self._knowledge(known, spreading), self.reporting, deliver=deliver, shared=local)
 
         return make
 
-    def _knowledge(self, exact: SharedContexts, known: SharedContexts) -> Knowledge:
+    def _knowledge(self, known: SharedContexts, spreading: Spreading) -> Knowledge:
         aggregation = Aggregation(threshold=Fixed(self.threshold), reading=self.reading)
         match self.propagation:
             case Propagation.REFERENCE:
-                return Reference(shared=known if self.coarse else exact)
+                return Reference(shared=known) if self.hop_by_hop else SpreadAtOnce(spreading)
             case Propagation.AGGREGATED:
                 settings = AggregatedSettings(in_vain=NEVER_DISSOLVED, by_aggregates=self.by_aggregates)
                 return Aggregated(aggregation, settings, self.domains, shared=known)
