@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -111,15 +113,15 @@ def test_whatever_others_put_into_their_properties_can_be_read(text: str) -> Non
 
 
 def test_what_cannot_be_sent_is_said() -> None:
-    class Version:
+    class Taste:
         pass
 
-    register_type(AttributeType("version", Version, lambda version: version))
+    register_type(AttributeType("taste", Taste, lambda taste: taste))
     try:
-        with pytest.raises(InvalidValue, match="'protocol'"):
-            value_text("protocol", Version())
+        with pytest.raises(InvalidValue, match=r"'soup'.*dataclass"):
+            value_text("soup", Taste())
     finally:
-        unregister_type("version")
+        unregister_type("taste")
     with pytest.raises(InvalidValue, match="65535"):
         value_text("long", "é" * 40_000)
 
@@ -155,3 +157,87 @@ def test_where_there_are_no_attributes_none_are_read() -> None:
 def test_what_are_no_attributes_is_said(text: str) -> None:
     with pytest.raises(InvalidValue):
         attributes_in(text)
+
+
+@dataclass(frozen=True)
+class Version:
+    major: int
+    minor: int = 0
+
+
+def checked_version(version: Version) -> Version:
+    if version.major < 0:
+        raise ValueError("the parts of a version are not negative")
+    return version
+
+
+class Colour:
+    """No dataclass: its type says how it is written."""
+
+    def __init__(self, red: int) -> None:
+        self.red = red
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Colour) and other.red == self.red
+
+    def __hash__(self) -> int:
+        return hash(self.red)
+
+
+@pytest.fixture
+def _plug_ins() -> Iterator[None]:
+    register_type(AttributeType("version", Version, checked_version))
+    register_type(
+        AttributeType(
+            "colour",
+            Colour,
+            lambda colour: colour,
+            write=lambda colour: hex(colour.red),
+            read=lambda it: Colour(int(it, 16)),
+        )
+    )
+    yield
+    unregister_type("version")
+    unregister_type("colour")
+
+
+@pytest.mark.usefixtures("_plug_ins")
+def test_values_of_plug_in_types_come_back() -> None:
+    for value in (Version(2, 5), Colour(255), OneOf([Version(1), Version(2)]), OneOf([Colour(1), Colour(2)])):
+        assert value_in(value_text("it", value)) == value
+        assert value_of_tree(tree_of_value("it", value)) == value
+        assert value_of_tree(msgspec.msgpack.decode(msgspec.msgpack.encode(tree_of_value("it", value)))) == value
+    assert tree_of_value("it", Version(2, 5)) == {"typed": ["version", {"major": 2, "minor": 5}]}
+    assert tree_of_value("it", Colour(255)) == {"typed": ["colour", "0xff"]}
+
+
+@pytest.mark.usefixtures("_plug_ins")
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["version", {"major": "two"}],
+        ["version", {}],
+        ["version", {"major": -1}],
+        ["version"],
+        ["colour", "green"],
+        ["colour", 7],
+        ["integer", 7],
+        ["unheard of", 7],
+        [7, 7],
+        {"version": 7},
+    ],
+)
+def test_what_is_no_value_of_its_type_is_said_and_as_a_text_stands_for_itself(tree: Any) -> None:
+    with pytest.raises(InvalidValue):
+        value_of_tree({"typed": tree})
+    text = json.dumps({"typed": tree})
+    assert value_in(text) == text
+
+
+def test_a_type_that_writes_what_nobody_can_send_is_said() -> None:
+    register_type(AttributeType("colour", Colour, lambda colour: colour, write=lambda colour: object(), read=Colour))
+    try:
+        with pytest.raises(InvalidValue, match="'paint'"):
+            value_text("paint", Colour(1))
+    finally:
+        unregister_type("colour")

@@ -14,6 +14,8 @@ from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.router import Router
+from nearcast.overlay.routing.senders import Senders
+from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.ports import Address, Sending
 from nearcast.runtime.simulation.kernel import Simulation
@@ -106,6 +108,8 @@ class Overlay:
         *,
         seed: int = 1,
         heartbeat: float = 5.0,
+        settings: RoutingSettings | None = None,
+        senders: Callable[[], Senders | None] = lambda: None,
         check_wire: bool = True,
     ) -> None:
         self.simulation = Simulation(seed)
@@ -119,7 +123,7 @@ class Overlay:
         self.delivered: dict[str, list[Handle]] = {}
         self.edges: list[tuple[str, str]] = []
         for number, name in enumerate(self.names):
-            router = Router(knowledge(), reporting(number), deliver=self._deliver)
+            router = Router(knowledge(), reporting(number), settings, deliver=self._deliver, senders=senders())
             self.routers.append(router)
             self.world.add(name, lambda router=router: [router], [self.wires]).join()  # type: ignore[misc]
         if heartbeat:

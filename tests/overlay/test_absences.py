@@ -50,6 +50,11 @@ def aggregated(absences: AbsenceSettings | None) -> HopLocal:
     )
 
 
+def as_written(absences: AbsenceSettings | None) -> HopLocal:
+    """By the aggregates that are made of a neighbour's contexts, as in the document."""
+    return Aggregated(Aggregation(threshold=Fixed(0.2)), AggregatedSettings(by_aggregates=True), absences=absences)
+
+
 def both_chapters(absences: AbsenceSettings | None) -> HopLocal:
     condense = merging(Aggregation(threshold=Fixed(0.2)), Domains({"a": Range(0, 3), "b": Range(0, 3)}))
     return Adaptive(AdaptiveSettings(window=2.0), condense=condense, absences=absences)
@@ -275,7 +280,7 @@ def test_with_contexts_and_messages_of_any_kind_nobody_is_missed(
         everybody_gets_it(overlay, asked)
 
 
-@pytest.mark.parametrize("make", [adaptive, aggregated, both_chapters])
+@pytest.mark.parametrize("make", [adaptive, aggregated, as_written, both_chapters])
 @pytest.mark.parametrize("trees", [False, True])
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 @given(seed=st.integers(0, 2**32))

@@ -13,6 +13,7 @@
 ``values``              typed attributes, and values that are deliberately coarse
 ``predicate``           formulas over attributes (``predicate_text``: written back as text)
 ``evaluation``          what they mean (``scalar``, ``spatial``, ``shapes``: of single values, of places and of areas)
+``ranges``              calculating with ranges; ``containment``: whether an area surely lies in another
 ``normal_form``         or of and, bounded
 ``cql2``                reads filters (``cql2_bounds``, ``cql2_operands``, ``cql2_compiler``: its steps)
 ``content_filter``      the filter terms of STEAM

@@ -12,6 +12,7 @@ it says, and anything else is the text as it stands: whatever other programs put
 ``{"range": [low, high]}``       somewhere between two
 ``{"below": "/vehicle"}``        somewhere at or below a place in a hierarchy
 ``{"area": ...}``                an absolute area
+``{"typed": ["version", ...]}``  a value of a plug-in type, as the type writes it; dataclasses by themselves
 ==============================  =================================================
 
 Contexts and the record tables are JSON already; there GeoJSON geometries and lists of tags are read too.
@@ -20,6 +21,7 @@ Contexts and the record tables are JSON already; there GeoJSON geometries and li
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -31,10 +33,13 @@ from nearcast.model.area_text import area_of_tree, area_tree
 from nearcast.model.geometry import Point
 from nearcast.model.time import instant, to_datetime, to_text
 from nearcast.model.topic import LONGEST
-from nearcast.model.values import OneOf, Path, Range, Subtree, Value, checked_value
+from nearcast.model.values import OneOf, Path, Range, Subtree, Value, attribute_type, checked_value, type_of
 
 _MAY_BE_JSON: Final = frozenset('-0123456789tf"{')
 _decode: Final = msgspec.json.decode
+
+# What a plug-in raises when a stranger's value is not what it expects; msgspec's errors are among them.
+_MISFITS: Final = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError, RecursionError)
 
 
 def value_in(text: str) -> Value:
@@ -139,7 +144,34 @@ def _tree(name: str, value: Value) -> Any:
         case Area():
             return {"area": area_tree(value)}
         case _:
-            raise InvalidValue(f"attribute {name!r} is {value!r:.60}, which has no form in which it could be sent")
+            return {"typed": _typed(name, value)}
+
+
+def _typed(name: str, value: Value) -> list[Any]:
+    kind = type_of(value)
+    if kind.write is None and not is_dataclass(kind.python_type):
+        raise InvalidValue(
+            f"attribute {name!r} is {value!r:.60}, which has no form in which it could be sent; "
+            f"make {kind.python_type.__name__} a dataclass, or give the type write and read"
+        )
+    try:
+        return [kind.name, msgspec.to_builtins(kind.write(value) if kind.write else value, str_keys=True)]
+    except _MISFITS as error:
+        raise InvalidValue(f"attribute {name!r} cannot be sent: {value!r:.60}: {error}") from error
+
+
+def _of_type(tree: Any) -> Value:
+    type_name, held = _pair(tree)
+    kind = attribute_type(_text(type_name))
+    if kind.write is None and not is_dataclass(kind.python_type):
+        raise InvalidValue(f"values of the type {kind.name!r} are not written so")
+    try:
+        value = kind.read(held) if kind.read else msgspec.convert(held, kind.python_type)
+    except _MISFITS as error:
+        raise InvalidValue(f"{held!r:.60} is no {kind.name}: {error}") from error
+    if not isinstance(value, kind.python_type):
+        raise InvalidValue(f"{held!r:.60} is no {kind.name}")
+    return checked_value("value", value)
 
 
 def _texts(tree: Any) -> list[str]:
@@ -185,4 +217,5 @@ _KINDS: Final[Mapping[str, Callable[[Any], Value]]] = {
     "range": _range,
     "below": lambda tree: Subtree(Path.parse(_text(tree))),
     "area": lambda tree: checked_value("value", area_of_tree(tree)),
+    "typed": _of_type,
 }

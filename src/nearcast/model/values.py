@@ -143,6 +143,10 @@ class AttributeType:
     check: Callable[[Any], Any]
     """Returns the value to keep; raises ``ValueError`` (or ``InvalidValue``) outside the domain."""
     operators: Mapping[str, Operator] = field(default_factory=dict, compare=False)
+    write: Callable[[Any], Any] | None = field(default=None, compare=False)
+    """A value as something that JSON has, and back (``value_text``); dataclasses need neither."""
+    read: Callable[[Any], Any] | None = field(default=None, compare=False)
+    """What is not of the type makes it raise; whoever sent it is a stranger."""
 
 
 _NEVER_COARSE: Final = frozenset({int, float, str, bool, datetime, Point, Path, frozenset, type(None)})

@@ -2,6 +2,7 @@
 
 ====================  ====================================================================================
 ``handles``            names of contexts on links
+``assurance``          links on which nothing is lost, as an option
 ``topology``           who is linked with whom, and the tree that all agree on
 ``values``             coarse contexts: merging, similarity, possible match
 ``aggregation``        few coarse contexts instead of the many that came over one link

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.broker.access.buckets import Bucket
 from nearcast.broker.access.limits import Admission, ClientLimits, Quotas
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings
 from nearcast.errors import QuotaExceeded
+from nearcast.runtime.buckets import Bucket
 from nearcast.settings_files import Duration, Size
 
 NOW = 1_800_000_000_000_000

@@ -4,7 +4,7 @@
 ``access``        the facade: a CONNECT becomes a ``Principal``, or is refused
 ``principal``     a client that was let in, and what it may do
 ``rules``         the rules of the settings; ``grants`` what one of them allows
-``filters``       which topic filter covers which; ``areas``: which area lies in which
+``filters``       which topic filter covers which
 ``users``         the file of users; ``passwords`` verifies against it
 ``limits``        rates and quotas
 ``certificates``  TLS

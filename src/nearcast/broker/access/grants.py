@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nearcast.broker.access.areas import surely_within
 from nearcast.broker.access.filters import filter_covers
 from nearcast.model.area import Area
+from nearcast.model.containment import surely_within
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.temporal import TemporalPredicate

@@ -12,11 +12,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.broker.access.buckets import Bucket, bucket
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings, is_loopback
 from nearcast.errors import QuotaExceeded
 from nearcast.model.time import Instant
+from nearcast.runtime.buckets import Bucket, bucket
 
 CONNECTION_RATE_EXCEEDED: Final = 0x9F
 TOPIC_NAME_INVALID: Final = 0x90

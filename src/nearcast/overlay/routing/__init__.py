@@ -5,6 +5,7 @@
 ``context_node``      a router's side of an access network: devices that register contexts
 ``context_host``      a device with its applications; the last check
 ``reporting``         what of a local context the network is told: exactly, by area, by distance
+``senders``           who may address whom, and how much of it
 ``knowledge``         the interface of what a router knows of the contexts behind its neighbours
 ``reference``         everything: each context reaches each router
 ``hop_local``         what strategies share whose entries mean "behind me"

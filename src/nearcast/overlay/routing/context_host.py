@@ -15,6 +15,7 @@ from nearcast.errors import InvalidInput
 from nearcast.model.event import Event, checked_attributes
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
+from nearcast.overlay.assurance import AssuranceSettings, AssuredEndpoint
 from nearcast.overlay.routing.access import (
     PORT,
     TO_DEVICE,
@@ -94,7 +95,9 @@ class ContextHost(Component):
         interface: str = "access",
         refresh: float = 10.0,
         companion: Companion | None = None,
+        assurance: AssuranceSettings | None = None,
     ) -> None:
+        self._assurance: Final = assurance
         self._node = node
         self._companion: Final = companion
         self._interface: Final = interface
@@ -126,7 +129,7 @@ class ContextHost(Component):
     def start(self, host: Host) -> None:
         self._host = host
         self._version = host.now()  # above those of an earlier life
-        self._endpoint = host.link(self._interface).open(PORT, self._hear, *TO_DEVICE)
+        self._endpoint = AssuredEndpoint(host, self._interface, PORT, self._hear, TO_DEVICE, (Send,), self._assurance)
         self._since.update(dict.fromkeys(self._current, host.now()))
         if self._companion is not None:
             self._companion.start(host, self)

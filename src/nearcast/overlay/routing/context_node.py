@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from nearcast.errors import InvalidInput
+from nearcast.errors import InvalidInput, Refused
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.assurance import AssuranceSettings, AssuredEndpoint
 from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.access import (
     FROM_DEVICE,
@@ -22,7 +23,7 @@ from nearcast.overlay.routing.access import (
 )
 from nearcast.overlay.routing.messages import context_of
 from nearcast.overlay.routing.router import Router
-from nearcast.overlay.routing.wire import event_in, routed
+from nearcast.overlay.routing.wire import Routed, event_in, routed
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Endpoint
 
@@ -33,7 +34,10 @@ Recorder = Callable[[str, Instant, Context | None], None]
 class ContextNode(Component):
     """Beside the router of its host, before which it must not start."""
 
-    def __init__(self, interface: str = "access", lease: float = 30.0) -> None:
+    def __init__(
+        self, interface: str = "access", lease: float = 30.0, assurance: AssuranceSettings | None = None
+    ) -> None:
+        self._assurance: Final = assurance
         self._interface: Final = interface
         self._lease: Final = lease
         """Seconds after which a device that says nothing is gone."""
@@ -46,6 +50,9 @@ class ContextNode(Component):
 
         self.malformed = 0
         """What no device could have said."""
+
+        self.refused = 0
+        """Messages that a device may not send, or not so fast."""
 
         self._versions: Final[dict[Address, dict[int, int]]] = {}
         self._floor: Final[dict[Address, int]] = {}
@@ -62,7 +69,9 @@ class ContextNode(Component):
     def start(self, host: Host) -> None:
         self._host, self._router = host, host.component(Router)
         self._router.deliver = self._deliver
-        self._endpoint = host.link(self._interface).open(PORT, self._receive, *FROM_DEVICE)
+        self._endpoint = AssuredEndpoint(
+            host, self._interface, PORT, self._receive, FROM_DEVICE, (Routed,), self._assurance
+        )
         host.timers.every(self._lease / 2, self._drop_silent)
 
     def _receive(self, device: Address, message: Any) -> None:
@@ -74,11 +83,13 @@ class ContextNode(Component):
                 case Present():
                     self._compare(device, message)
                 case Send():
-                    self._router.publish(event_in(message.message))
+                    self._router.publish(event_in(message.message), sender=device)
                 case Relay() if self.relay is not None:
                     self.relay(device, message)
         except InvalidInput:
             self.malformed += 1
+        except Refused:
+            self.refused += 1
 
     def _compare(self, device: Address, message: Present) -> None:
         versions, said = self._versions.setdefault(device, {}), dict(message.contexts)

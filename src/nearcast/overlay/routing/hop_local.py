@@ -131,7 +131,9 @@ class HopLocal(Knowledge):
         except InvalidInput:
             # What it was about is not known: nothing that was said before counts any more.
             self._forget(neighbour)
-            self._around.send(neighbour, Again(self._tree.identity))
+            # Who asks for everything at once, and cannot read that, either, would ask without end; heartbeats do it in time.
+            if not isinstance(message, Everything):
+                self._around.send(neighbour, Again(self._tree.identity))
             self._say_everything(neighbour)  # what it was told was forgotten here as well
             raise
         said = self._incoming[neighbour].take(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nearcast.errors import InvalidEvent, InvalidInput, InvalidSettings, UnknownName
@@ -11,18 +11,20 @@ from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
+from nearcast.overlay.assurance import AssuranceStatistics, AssuredEndpoint
 from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Learnt, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
 from nearcast.overlay.routing.messages import PORT, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
+from nearcast.overlay.routing.senders import Senders
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import Follower, NoTree, TreeView, packed, unpacked
 from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
 from nearcast.overlay.topology.topology import Topology
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.messages import Message
-from nearcast.runtime.ports import Address, Endpoint
+from nearcast.runtime.ports import Address
 from nearcast.runtime.recent import Recent
 
 Deliver = Callable[[Event, frozenset[Handle]], None]
@@ -52,12 +54,15 @@ class RouterStatistics:
     """What nobody could have said; it changed nothing."""
 
     knowledge: KnowledgeStatistics
+    assurance: AssuranceStatistics
+    denied: int = 0
+    """Messages that came to somebody here, whom their sender may not address."""
 
 
 class Router(Component):
     """Beside a ``Topology`` on its host, to which it listens; without one, whoever keeps the tree tells it.
 
-    ``shared``: contexts that are registered at all routers of this process.
+    ``shared``: contexts that are registered at all routers of this process.  ``senders``: who may address whom, and how much.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Router(Component):
         settings: RoutingSettings | None = None,
         deliver: Deliver | None = None,
         shared: SharedContexts | None = None,
+        senders: Senders | None = None,
     ) -> None:
         reporting = reporting or Exact()
         if reporting.coarse and not knowledge.coarse:
@@ -86,16 +92,26 @@ class Router(Component):
         self._seen: Final = Recent()
         self._number: Instant = 0
         self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
-        self._malformed = 0
+        self._malformed = self._denied = 0
+        self._senders: Final = senders
         self.learnt: Learnt | None = None
         """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
 
         self._host: Host
-        self._endpoint: Endpoint
+        self._endpoint: AssuredEndpoint
 
     def start(self, host: Host) -> None:
         self._host = host
-        self._endpoint = host.link(self._settings.interface).open(PORT, self._receive, Routed, *self.knowledge.kinds)
+        settings = self._settings
+        self._endpoint = AssuredEndpoint(
+            host,
+            settings.interface,
+            PORT,
+            self._receive,
+            (Routed, *self.knowledge.kinds),
+            (Routed,),
+            settings.assurance,
+        )
         self._number = host.now()
         for component in host.components:
             if isinstance(component, Topology):
@@ -126,6 +142,8 @@ class Router(Component):
             repeated=self._repeated,
             malformed=self._malformed,
             knowledge=self.knowledge.statistics(),
+            assurance=self._endpoint.statistics(),
+            denied=self._denied,
         )
 
     # Contexts that are registered here
@@ -161,8 +179,11 @@ class Router(Component):
 
     # Messages
 
-    def publish(self, event: Event) -> None:
-        """Send a message to whoever has a context that it is for."""
+    def publish(self, event: Event, sender: str | None = None) -> None:
+        """Send a message to whoever has a context that it is for; ``sender``: who says so, where somebody knows better than the message."""
+        if self._senders is not None:
+            event = replace(event, publisher=sender or event.publisher or self._host.name)
+            self._senders.admit(event.publisher or "", event, self._host.now())
         if event.when is not None:
             if self.at_another_time is None:
                 raise InvalidEvent(
@@ -199,6 +220,11 @@ class Router(Component):
         if came_from is not None:
             self._in_vain += not neighbours and not handles
             self.knowledge.judged(message, came_from, useful=bool(neighbours or handles))
+        if handles and self._senders is not None:
+            event = event_in(message)
+            if not self._senders.may_address(event.publisher or "", event):
+                self._denied += 1
+                return
         if handles:
             self._delivered += 1
             if self.deliver is not None:
@@ -228,6 +254,9 @@ class Router(Component):
         self.knowledge.left(neighbour)
         for follower in self._followers:
             follower.left(neighbour)
+        for message in self._endpoint.forget(neighbour):
+            if isinstance(message, Routed):  # by whatever way there is now; who has it already drops it
+                self._endpoint.send_all(self.knowledge.towards(message, None), message)
 
     def news(self, neighbour: Address) -> bytes:
         return packed([self.knowledge.news(neighbour), *(each.news(neighbour) for each in self._followers)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearcast.errors import InvalidSettings
+from nearcast.overlay.assurance import AssuranceSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,9 @@ class RoutingSettings:
 
     unreachable: float = 3600.0
     """Seconds for which contexts of a router out of reach are kept: the partition may heal."""
+
+    assurance: AssuranceSettings | None = None
+    """Whether messages are acknowledged hop by hop, and until then sent again; what routers say of contexts heals anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

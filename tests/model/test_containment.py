@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nearcast.broker.access.areas import surely_within
 from nearcast.model.area import Area, Box, Circle, Outline, Polygon, Rectangle
+from nearcast.model.containment import surely_within
 from nearcast.model.geometry import EARTH_RADIUS, Point
 
 HERE = Point(49.87, 8.65)
