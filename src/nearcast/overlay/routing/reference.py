@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from nearcast.errors import InvalidInput
-from nearcast.matching.entries import EntryTable, Judge, surely
+from nearcast.matching.entries import EntryTable, Judge, Questions, surely
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
@@ -143,6 +143,12 @@ class Reference(Knowledge):
         met = self._table.groups(asked(message), among)
         return [self._neighbours[side] for side in sorted(set(sides[met].tolist()))]
 
+    def concerned(self, asked: Questions) -> list[Address]:
+        """All other routers with a context that is meant, also those out of reach, in order."""
+        everywhere = np.ones(len(self._origins), np.bool_)
+        met = set(self._table.groups(asked, everywhere).tolist())
+        return sorted(origin for origin, number in self._origins.items() if number in met)
+
     # The tree
 
     def tree_changed(self, tree: TreeView) -> None:
@@ -160,9 +166,10 @@ class Reference(Knowledge):
 
     def joined(self, neighbour: Address) -> None:
         known = self._known
-        # Those out of reach are of no use there; if they come back, digests tell.
-        reachable = [origin for origin in known.origins() if origin in self._tree]
-        self._resend(neighbour, [entry for origin in reachable for entry in known.of(origin)])
+        # Unless messages are kept for them, those out of reach are of no use there; if they come back, digests tell.
+        everyone = self._settings.tell_unreachable
+        told = [origin for origin in known.origins() if everyone or origin in self._tree]
+        self._resend(neighbour, [entry for origin in told for entry in known.of(origin)])
 
     def left(self, neighbour: Address) -> None:
         self._differs.pop(neighbour, None)

@@ -18,6 +18,9 @@ class RoutingSettings:
     unreachable: float = 3600.0
     """Seconds for which contexts of a router out of reach are kept: the partition may heal."""
 
+    tell_unreachable: bool = False
+    """Whether a new neighbour is told of routers out of reach as well: where messages are kept for them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSettings:
