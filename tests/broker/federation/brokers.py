@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 from tests.served import ServedBroker
 from tests.waiting import free_port, wait_until
 
-SECRET = "a secret that all of them know, and nobody else"
+PHRASE = "known to all of them, and to nobody else"
 SETTINGS = """
 [federation]
 name = "{name}"
@@ -34,16 +34,15 @@ class FederatedBroker(ServedBroker):
     def __init__(self, folder: Path, name: str, port: int, join: list[int], more: str = "") -> None:
         folder.mkdir()
         secret = folder / "secret"
-        secret.write_text(SECRET)
+        secret.write_text(PHRASE)
         contacts = json.dumps([f"127.0.0.1:{each}" for each in join])
         super().__init__(folder, SETTINGS.format(name=name, port=port, join=contacts, secret=secret, more=more))
         self.name = name
         self.federation_port = port
 
     def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.http}/status", timeout=30) as answer:
-            found: dict[str, Any] = json.load(answer)["federation"]
-            return found
+        found: dict[str, Any] = httpx.get(f"{self.http}/status", timeout=30).json()["federation"]
+        return found
 
     def reaches(self) -> int:
         """How many others."""
@@ -61,9 +60,14 @@ def federation(folder: Path, size: int, more: str = "") -> Iterator[list[Federat
     with ExitStack() as stack:
         for broker in brokers:
             broker.start()
-            stack.callback(lambda broker=broker: broker.is_running and broker.stop())
+            stack.callback(_stop, broker)
         together(brokers)
         yield brokers
+
+
+def _stop(broker: FederatedBroker) -> None:
+    if broker.is_running:
+        broker.stop()
 
 
 def together(brokers: list[FederatedBroker]) -> None:

@@ -14,7 +14,6 @@ from tests.waiting import until
 import nearcast
 from nearcast import Client
 
-
 P = ParamSpec("P")
 
 
@@ -52,13 +51,20 @@ class Person:
 
 @contextlib.asynccontextmanager
 async def person(
-    url: str, name: str, *topics: str, schemes: bool = False, others: tuple[str, ...] = (), **context: object
+    url: str,
+    name: str,
+    *topics: str,
+    schemes: bool = False,
+    others: tuple[str, ...] = (),
+    lat: float | None = None,
+    lon: float | None = None,
+    **context: object,
 ) -> AsyncIterator[Person]:
     """Connected, known by its context, and listening."""
     client = nearcast.connect(url, client_id=name, schemes=schemes, others=others, timeout=60)
     async with client:
         if context:
-            await client.update(**context)
+            await client.update(lat=lat, lon=lon, attributes=context)
         somebody = Person(client)
         tasks = [asyncio.create_task(somebody.listen(topic)) for topic in (*topics, None)]
         await until(lambda: client.statistics().subscriptions == len(tasks))

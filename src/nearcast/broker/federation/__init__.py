@@ -6,6 +6,7 @@
 ``events``             events to other brokers and from them
 ``event_ids``          which events have been here
 ``custody``            what is kept until whoever is next has stored it
+``parcels``            parcels that come by
 ``notices``            what all brokers know: homes of clients, topics that are wanted
 ``contexts``           what the overlay is told of the clients here
 ``interests``          which topics are wanted where

@@ -8,6 +8,7 @@ then; but it is never nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -60,8 +61,11 @@ class Kept:
     waiting: set[str] = field(default_factory=set)
     """Brokers that it is for, and whose neighbour has not confirmed it."""
 
-    unwritten: set[str] = field(default_factory=set)
-    """Of these, the ones that are not on disk yet."""
+    unwritten: Counter[str] = field(default_factory=Counter)
+    """Of these, the ones that are not on disk yet, and how many writes would bring them there."""
+
+    durable: bool = False
+    """Whether the parcel itself is."""
 
     ever: set[str] = field(default_factory=set)
     """All that it was for, since the start."""
@@ -158,38 +162,44 @@ class Custody:
             self._number += 1
             kept = self._keep(Kept(key, kind, body, self.now(), self._number))
             self._taken += 1
+        # Whatever is not on disk by another write is part of this one: each may fail for itself.
+        if not kept.durable:
             puts.append(Put(PARCELS, key, msgspec.msgpack.encode(ParcelRow(kind, body, kept.since, kept.number))))
         for broker in brokers:
-            if broker not in kept.waiting:
+            if broker not in kept.waiting or broker in kept.unwritten:
                 kept.waiting.add(broker)
-                kept.unwritten.add(broker)
+                kept.unwritten[broker] += 1
                 kept.ever.add(broker)
                 puts.append(Put(DESTINATIONS, f"{key}\0{broker}", b""))
         return puts
 
-    def end(self, key: str, *, failed: bool) -> None:
-        """It is on disk, or it is not and never will be."""
+    def end(self, key: str, brokers: Iterable[str], *, failed: bool) -> None:
+        """What ``begin`` said for these is on disk, or it is not and never will be."""
         kept = self._kept.get(key)
         if kept is None:
             return
-        brokers, kept.unwritten = kept.unwritten, set()
+        decided = [broker for broker in brokers if broker in kept.unwritten]
         if failed:
-            self._drop(kept, brokers)
+            kept.unwritten.subtract(decided)
+            self._drop(kept, [broker for broker in decided if not kept.unwritten[broker]])
             return
-        for broker in brokers:
+        kept.durable = True
+        for broker in decided:
+            del kept.unwritten[broker]
             self._queues.setdefault(broker, {})[key] = None
-        for hop in sorted({hop for broker in brokers if (hop := self._hop(broker)) is not None}):
+        for hop in sorted({hop for broker in decided if (hop := self._hop(broker)) is not None}):
             self._pump(hop)
 
     def add(self, key: str, kind: str, body: bytes, brokers: Iterable[str], then: Then | None = None) -> None:
         """Keep it for these, written by itself."""
+        those = tuple(brokers)
 
         def written(failed: JournalFailed | None) -> None:
-            self.end(key, failed=failed is not None)
+            self.end(key, those, failed=failed is not None)
             if then is not None:
                 then(failed)
 
-        self.journal.write(puts=self.begin(key, kind, body, brokers), then=written)
+        self.journal.write(puts=self.begin(key, kind, body, those), then=written)
 
     def _keep(self, kept: Kept) -> Kept:
         self._kept[kept.key] = kept
@@ -199,7 +209,7 @@ class Custody:
     def holds(self, key: str, brokers: Iterable[str]) -> bool:
         """Whether it is kept here already, for all of these."""
         kept = self._kept.get(key)
-        return kept is not None and kept.waiting - kept.unwritten >= set(brokers)
+        return kept is not None and all(each in kept.waiting and each not in kept.unwritten for each in brokers)
 
     def release(self, kept: Kept, broker: str) -> None:
         """It is not for that one any more."""
@@ -267,6 +277,7 @@ class Custody:
         puts = []
         for broker in brokers:
             kept.waiting.discard(broker)
+            kept.unwritten.pop(broker, None)
             self._queues.get(broker, {}).pop(kept.key, None)
             puts.append(Put(DESTINATIONS, f"{kept.key}\0{broker}", None))
         if not kept.waiting and self._kept.pop(kept.key, None) is not None:
@@ -340,7 +351,7 @@ class Custody:
         rows = self.journal.load(PARCELS)
         for key, data in rows.items():
             row = msgspec.msgpack.decode(data, type=ParcelRow)
-            self._keep(Kept(key, row.kind, row.body, row.since, row.number))
+            self._keep(Kept(key, row.kind, row.body, row.since, row.number, durable=True))
             self._number = max(self._number, row.number)
         for name in self.journal.load(DESTINATIONS):
             key, _, broker = name.rpartition("\0")
@@ -348,6 +359,8 @@ class Custody:
             if kept is not None:
                 kept.waiting.add(broker)
                 kept.ever.add(broker)
+            else:  # everybody had it, and not all of that could be written
+                self.journal.write(puts=(Put(DESTINATIONS, name, None),))
         for kept in sorted(self._kept.values(), key=lambda each: each.number):
             for broker in kept.waiting:
                 self._queues.setdefault(broker, {})[kept.key] = None

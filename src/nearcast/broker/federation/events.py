@@ -13,6 +13,7 @@ from mqtt5 import PubAckReasonCode, PublishPacket
 from nearcast.broker.federation.custody import Custody, Kept
 from nearcast.broker.federation.event_ids import EventIds, Standing, key_of
 from nearcast.broker.federation.interests import Interests
+from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
 from nearcast.broker.publishing.entries import entry_of, event_in, message_in, plain_event
 from nearcast.broker.publishing.message import Message
@@ -30,7 +31,6 @@ from nearcast.runtime.live.addresses import name_of
 log: Final = logging.getLogger(__name__)
 FAILURE: Final = 0x80
 
-Done = Callable[[JournalFailed | None], None]
 Loose = Callable[[str, bytes, Sequence[str]], None]
 
 
@@ -109,7 +109,7 @@ class FederatedEvents:
             if fresh:
                 self.ids.end(key, failed=failed is not None)
             if brokers:
-                self.custody.end(key, failed=failed is not None)
+                self.custody.end(key, brokers, failed=failed is not None)
 
         return Concerning(puts, bool(brokers), written)
 

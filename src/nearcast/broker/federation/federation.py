@@ -20,6 +20,7 @@ from nearcast.broker.federation.events import FederatedEvents, FederatedEventsSt
 from nearcast.broker.federation.interests import PREFIX as TOPICS
 from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.notices import NoticeBoard
+from nearcast.broker.federation.parcels import Done, Parcels
 from nearcast.broker.federation.roaming import PREFIX as CLIENTS
 from nearcast.broker.federation.roaming import Roaming, RoamingStatistics
 from nearcast.broker.federation.settings import FederationSettings
@@ -40,7 +41,7 @@ from nearcast.broker.federation.wire import (
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import ConnectionFailed, JournalFailed, SetupError
+from nearcast.errors import ConnectionFailed, SetupError
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -93,6 +94,9 @@ class FederationStatistics:
 
     brokers: Mapping[str, bool]
     """All others that were ever heard of, and whether they can be reached."""
+
+    topics: Mapping[str, tuple[str, ...]]
+    """What is wanted of ordinary events, by broker."""
 
     notices: int
     custody: CustodyStatistics
@@ -155,6 +159,7 @@ class Federation:
         self.custody: Final = Custody(
             journal, self._now, self._send, self, int(settings.custody), int(settings.custody_bytes)
         )
+        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open)
         self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
         self.ids: Final = EventIds(journal, self._now, int(settings.remember))
         sessions = broker.sessions
@@ -170,7 +175,7 @@ class Federation:
             broker.access.absent,
             self._addresses_get,
             self._send,
-            lambda kind, body, to: self._loose(kind, body, (to,)),
+            self.parcels.loose,
             self.changed,
             self._gone,
             self._now,
@@ -196,7 +201,7 @@ class Federation:
             self.ids,
             self.interests,
             self._knowledge,
-            self._loose,
+            self.parcels.loose,
             self._now,
         )
 
@@ -209,6 +214,7 @@ class Federation:
             () if tree is None else tuple(sorted(tree.neighbours)),
             () if tree is None else tree.spanning.edges,
             {broker: broker in self._hops for broker in self.interests.brokers},
+            self.interests.topics,
             len(self.board),
             self.custody.statistics(),
             self.events.statistics(),
@@ -366,7 +372,7 @@ class Federation:
     def receive(self, sender: Address, message: Said) -> None:
         match message:
             case Parcel():
-                self._parcel(sender, message)
+                self.parcels.hear(sender, message)
             case Stored():
                 self.custody.stored(sender, message)
             case Notices() | Summary():
@@ -376,29 +382,7 @@ class Federation:
             case Granted():
                 self.roaming.granted(message)
 
-    def _parcel(self, sender: Address, parcel: Parcel) -> None:
-        others = [broker for broker in parcel.to if broker != self.name]
-        if not parcel.confirm:
-            if others:
-                self._loose(parcel.kind, parcel.body, others, parcel.key)
-            if self.name in parcel.to:
-                self._open(parcel, [], _unheard)
-            return
-        further = bool(others) and not self.custody.holds(parcel.key, others)
-        puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others) if further else []
-
-        def done(failed: JournalFailed | None) -> None:
-            if further:
-                self.custody.end(parcel.key, failed=failed is not None)
-            if failed is None:
-                self._send(sender, Stored(parcel.key, parcel.to))
-
-        if self.name in parcel.to:
-            self._open(parcel, puts, done)
-        else:
-            self._broker.journal.write(puts=puts, then=done)
-
-    def _open(self, parcel: Parcel, puts: list[Put], done: Callable[[JournalFailed | None], None]) -> None:
+    def _open(self, parcel: Parcel, puts: list[Put], done: Done) -> None:
         match parcel.kind:
             case kind if kind == EVENT:
                 self.events.arrive(parcel.key, parcel.body, puts, done)
@@ -409,17 +393,6 @@ class Federation:
             case kind:
                 log.warning("a parcel of kind %r is not understood, and given up", kind)
                 self._broker.journal.write(puts=puts, then=done)
-
-    def _loose(self, kind: str, body: bytes, brokers: Sequence[str], key: str = "") -> None:
-        """Send something that is not kept."""
-        key = key or secrets.token_hex(8)
-        by_hop: dict[Address, list[str]] = {}
-        for broker in brokers:
-            hop = self._hops.get(broker)
-            if hop is not None:
-                by_hop.setdefault(hop, []).append(broker)
-        for hop, behind in by_hop.items():
-            self._send(hop, Parcel(key, tuple(behind), kind, body, confirm=False))
 
     def _send(self, to: Address, message: Said) -> Sending:
         return Sending.DROPPED if self._host is None else self._exchange.endpoint.send(to, message)
@@ -507,7 +480,3 @@ def _is_everywhere(host: str) -> bool:
 
 def _listed(addresses: frozenset[Address]) -> str:
     return ", ".join(sorted(map(name_of, addresses))) or "none"
-
-
-def _unheard(_failed: JournalFailed | None) -> None:
-    """Nobody waits for it."""

@@ -58,6 +58,11 @@ class Interests:
         """All others that were ever heard of."""
         return sorted(self._filters)
 
+    @property
+    def topics(self) -> dict[str, tuple[str, ...]]:
+        """Filters of each of them."""
+        return dict(sorted(self._filters.items()))
+
     # Here
 
     def changed(self, client: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,7 @@ import msgspec
 from nearcast.broker.federation.custody import Custody, Kept
 from nearcast.broker.federation.event_ids import key_of
 from nearcast.broker.federation.notices import NoticeBoard
+from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.wire import RELAY, Claim, Granted, Notice, RelayBody, SessionState, encode, relay_body
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing.entries import entry_of, message_in
@@ -102,8 +103,8 @@ class Roaming:
     """Of a broker that can be reached."""
 
     send: Callable[[Address, Message], Sending]
-    loose: Callable[[str, bytes, str], None]
-    """``loose(kind, body, broker)``: send something that nobody keeps."""
+    loose: Callable[[str, bytes, Sequence[str]], None]
+    """``loose(kind, body, brokers)``: send something that nobody keeps."""
 
     changed: Callable[[str], None]
     """Told of clients that have come or gone."""
@@ -310,7 +311,7 @@ class Roaming:
             return
         body = encode(self._body(session.client, out))
         if not out.qos:
-            self.loose(RELAY, body, home.broker)
+            self.loose(RELAY, body, (home.broker,))
             return
         self._relayed += 1
 
@@ -360,7 +361,7 @@ class Roaming:
 
     # What follows a client
 
-    def relayed(self, body: bytes, puts: list[Put], done: Callable[[JournalFailed | None], None]) -> None:
+    def relayed(self, body: bytes, puts: list[Put], done: Done) -> None:
         """A copy for a client that is here, or was."""
         relay = relay_body(body)
         session = self.sessions.all.get(relay.client)
@@ -392,9 +393,7 @@ class Roaming:
         if owed:
             session.owe(offset)
 
-    def _relay_on(
-        self, relay: RelayBody, body: bytes, puts: list[Put], done: Callable[[JournalFailed | None], None]
-    ) -> None:
+    def _relay_on(self, relay: RelayBody, body: bytes, puts: list[Put], done: Done) -> None:
         home = self.home(relay.client)
         if home is None or home.broker == self.me:
             log.info("a message for client %r, whose session has ended, is given up", relay.client)
@@ -403,12 +402,12 @@ class Roaming:
             key = key_of(relay.client, f"{relay.event}\0relay")
 
             def written(failed: JournalFailed | None) -> None:
-                self.custody.end(key, failed=failed is not None)
+                self.custody.end(key, (home.broker,), failed=failed is not None)
                 done(failed)
 
             self.journal.write(puts=[*puts, *self.custody.begin(key, RELAY, body, (home.broker,))], then=written)
         else:
-            self.loose(RELAY, body, home.broker)
+            self.loose(RELAY, body, (home.broker,))
             done(None)
 
     def reconsider(self, kept: Kept) -> None:

@@ -46,6 +46,9 @@ UNREACHABLE: Final = "unreachable"
 TOO_LARGE: Final = "too large"
 NOT_UNDERSTOOD: Final = "not understood"
 
+_FAREWELL: Final = 1.0
+"""Seconds for the last words."""
+
 _UNKNOWN_KIND: Final = "unknown"
 
 
@@ -138,6 +141,17 @@ class Channel:
     def close(self) -> None:
         self._writer.transport.abort() if self.waiting else self._writer.close()
 
+    async def end(self) -> None:
+        """Close it when all has been taken; who takes nothing is not waited for."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(_FAREWELL):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except OSError:
+            pass
+
 
 class TcpLink(PortedLink):
     """One host's interface to all others that it knows the address of."""
@@ -195,8 +209,9 @@ class TcpLink(PortedLink):
         self.switch(on=False)
         if self._server is not None:
             self._server.close()
-        for channel in list(self._channels.values()):
-            channel.close()
+        channels = list(self._channels.values())
+        for channel in channels:
+            await channel.end()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
