@@ -32,33 +32,36 @@ class World:
         self.now = 0
         self.names = [f"b{number}" for number in range(size)]
         self.parents: dict[str, str] = {}
+        self.unaware: set[str] = set()
         self.under_way: deque[tuple[str, str, Message]] = deque()
         self.lossy = 0.0
         self.brokers = {name: Broker(self, name, MemoryJournal()) for name in self.names}
         self.grow()
+        for name in self.names:
+            self.tell(name)
 
     def grow(self) -> None:
-        """Another tree."""
+        """Another tree, of which each hears when it hears of it: till then it goes by the one before."""
         order = self.chance.sample(self.names, len(self.names))
         self.parents = {name: self.chance.choice(order[:place]) for place, name in enumerate(order) if place}
-        for broker in self.brokers.values():
-            if broker.up:
-                broker.custody.tree_changed()
-                for neighbour in self.neighbours(broker.name):
-                    broker.custody.joined(neighbour)
+        self.unaware = set(self.names)
 
-    def neighbours(self, name: str) -> list[str]:
-        found = {child for child, parent in self.parents.items() if parent == name}
-        if name in self.parents:
-            found.add(self.parents[name])
-        return sorted(found)
+    def tell(self, name: str) -> None:
+        broker = self.brokers[name]
+        broker.parents = dict(self.parents)
+        self.unaware.discard(name)
+        if broker.up:
+            broker.custody.tree_changed()
+            for neighbour in neighbours(broker.parents, name):
+                broker.custody.joined(neighbour)
 
     def hop(self, at: str, to: str) -> str | None:
-        """Along the tree, if nobody on the way is down."""
+        """Along the tree as that one knows it, if nobody on the way is down."""
+        parents = self.brokers[at].parents
         seen, waiting = {at: at}, deque([at])
         while waiting:
             here = waiting.popleft()
-            for neighbour in self.neighbours(here):
+            for neighbour in neighbours(parents, here):
                 if neighbour not in seen and self.brokers[neighbour].up:
                     seen[neighbour] = neighbour if here == at else seen[here]
                     waiting.append(neighbour)
@@ -79,6 +82,8 @@ class World:
             sender, to, message = self.under_way.popleft()
             if self.brokers[to].up:
                 self.brokers[to].hear(sender, message)
+        elif choice < 0.55 and self.unaware:
+            self.tell(self.chance.choice(sorted(self.unaware)))
         else:
             broker = self.brokers[self.chance.choice(self.names)]
             if broker.up:
@@ -93,6 +98,8 @@ class World:
                 pass
             broker.rise()
         self.grow()
+        for name in self.names:
+            self.tell(name)
         for _ in range(60):
             while self.under_way or any(broker.journal.commit() for broker in self.brokers.values()):
                 if self.under_way:
@@ -103,10 +110,18 @@ class World:
                 broker.custody.tick()
 
 
+def neighbours(parents: dict[str, str], name: str) -> list[str]:
+    found = {child for child, parent in parents.items() if parent == name}
+    if name in parents:
+        found.add(parents[name])
+    return sorted(found)
+
+
 class Broker:
     def __init__(self, world: World, name: str, journal: MemoryJournal) -> None:
         self.world, self.name, self.journal = world, name, journal
         self.up = True
+        self.parents: dict[str, str] = {}
         self.opened: Counter[str] = Counter()
         self.acknowledged: dict[str, set[str]] = {}
         self.rise()
@@ -193,6 +208,8 @@ def test_what_was_acknowledged_reaches_every_broker_whatever_happens(seed: int, 
 def test_over_a_quiet_tree_a_parcel_takes_each_link_once() -> None:
     world = World(4, random.Random(1))
     world.parents = {"b1": "b0", "b2": "b1", "b3": "b1"}
+    for name in world.names:
+        world.tell(name)
     world.brokers["b0"].publish("k", {"b1", "b2", "b3"})
     while any(broker.journal.commit() for broker in world.brokers.values()) or world.under_way:
         if world.under_way:

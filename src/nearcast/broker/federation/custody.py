@@ -73,6 +73,9 @@ class Kept:
 
 @dataclass(slots=True)
 class _UnderWay:
+    number: int
+    """Of the sending."""
+
     brokers: set[str]
     sent: Instant
 
@@ -114,6 +117,7 @@ class Custody:
     _under_way_bytes: dict[Address, int] = field(default_factory=dict)
     _bytes: int = 0
     _number: int = 0
+    _sendings: int = 0
     _taken: int = 0
     _sent: int = 0
     _confirmed: int = 0
@@ -232,37 +236,43 @@ class Custody:
 
     def _send(self, hop: Address, kept: Kept, under_way: dict[str, _UnderWay]) -> bool:
         """To all brokers behind that neighbour at once."""
-        key = kept.key
-        brokers = sorted(
+        key, before = kept.key, under_way.get(kept.key)
+        brokers = {
             broker for broker in kept.waiting if key in self._queues.get(broker, ()) and self._hop(broker) == hop
-        )
-        parcel = Parcel(key, tuple(brokers), kept.kind, kept.body, confirm=True)
+        }
+        if before is not None:
+            brokers |= before.brokers  # a sending that takes the place of the one before
+        self._sendings += 1
+        parcel = Parcel(key, tuple(sorted(brokers)), kept.kind, kept.body, self._sendings)
         if self.send(hop, parcel) is Sending.DROPPED:
             return False
         self._sent += 1
         for broker in brokers:
-            del self._queues[broker][key]
-        before = under_way.get(key)
+            self._queues.get(broker, {}).pop(key, None)
+        under_way[key] = _UnderWay(self._sendings, brokers, self.now())
         if before is None:
-            under_way[key] = _UnderWay(set(brokers), self.now())
             self._under_way_bytes[hop] = self._under_way_bytes.get(hop, 0) + len(kept.body)
-        else:
-            before.brokers.update(brokers)
         return True
 
     def stored(self, neighbour: Address, message: Stored) -> None:
         """The neighbour has it on disk."""
         under_way = self._under_way.get(neighbour, {}).get(message.key)
-        if under_way is not None:
-            under_way.brokers.difference_update(message.to)
-            if not under_way.brokers:
-                self._landed(neighbour, message.key)
+        if under_way is None or under_way.number != message.number:
+            return  # of a sending that does not count any more
+        self._landed(neighbour, message.key)
         kept = self._kept.get(message.key)
         if kept is not None:
-            done = kept.waiting.intersection(message.to)
-            self._confirmed += bool(done)
-            self._drop(kept, done)
+            self._confirmed += 1
+            self._drop(kept, under_way.brokers & kept.waiting)
         self._pump(neighbour)
+
+    def retake(self, key: str, brokers: Iterable[str]) -> None:
+        """Whoever it is on its way to, for these: a confirmation does not count any more."""
+        those = set(brokers)
+        for neighbour, parcels in list(self._under_way.items()):
+            under_way = parcels.get(key)
+            if under_way is not None and under_way.brokers & those:
+                self._again(neighbour, key, set(under_way.brokers))
 
     def _landed(self, neighbour: Address, key: str) -> None:
         if self._under_way[neighbour].pop(key, None) is not None:
@@ -293,8 +303,8 @@ class Custody:
         """What is under way to somebody who is no way any more goes another one."""
         for neighbour in list(self._under_way):
             for key, under_way in list(self._under_way[neighbour].items()):
-                lost = {broker for broker in under_way.brokers if self._hop(broker) != neighbour}
-                self._again(neighbour, key, lost)
+                if any(self._hop(broker) != neighbour for broker in under_way.brokers):
+                    self._again(neighbour, key, set(under_way.brokers))
         self.pump()
 
     def joined(self, neighbour: Address) -> None:
@@ -313,12 +323,8 @@ class Custody:
         self.pump()
 
     def _again(self, neighbour: Address, key: str, brokers: set[str]) -> None:
-        if not brokers:
-            return
-        under_way = self._under_way[neighbour][key]
-        under_way.brokers -= brokers
-        if not under_way.brokers:
-            self._landed(neighbour, key)
+        """That sending does not count any more: it goes once more, perhaps another way."""
+        self._landed(neighbour, key)
         kept = self._kept.get(key)
         if kept is None:
             return

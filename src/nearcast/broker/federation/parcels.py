@@ -28,11 +28,15 @@ class Parcels:
 
     def hear(self, sender: Address, parcel: Parcel) -> None:
         others = [broker for broker in parcel.to if broker != self.me]
-        if not parcel.confirm:
+        number = parcel.number
+        if number is None:
             self._pass_on(parcel, others)
             if self.me in parcel.to:
                 self.open(parcel, [], _unheard)
             return
+        # From here on we answer for it ourselves: that somebody to whom we sent it before has stored it does not count any more.
+        # He may have sent it to who sends it to us now, and all three would let go of it.
+        self.custody.retake(parcel.key, others)
         further = bool(others) and not self.custody.holds(parcel.key, others)
         # One write for all of it: what is confirmed is here as a whole.
         puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others) if further else []
@@ -41,7 +45,7 @@ class Parcels:
             if further:
                 self.custody.end(parcel.key, others, failed=failed is not None)
             if failed is None:
-                self.send(sender, Stored(parcel.key, parcel.to))
+                self.send(sender, Stored(parcel.key, number))
 
         if self.me in parcel.to:
             self.open(parcel, puts, done)
@@ -50,7 +54,7 @@ class Parcels:
 
     def loose(self, kind: str, body: bytes, brokers: Sequence[str]) -> None:
         """Send something that nobody keeps: it arrives or it does not."""
-        self._pass_on(Parcel(secrets.token_hex(8), (), kind, body, confirm=False), brokers)
+        self._pass_on(Parcel(secrets.token_hex(8), (), kind, body, None), brokers)
 
     def _pass_on(self, parcel: Parcel, brokers: Sequence[str]) -> None:
         behind: dict[Address, list[str]] = {}
@@ -59,7 +63,7 @@ class Parcels:
             if hop is not None:
                 behind.setdefault(hop, []).append(broker)
         for hop, those in behind.items():
-            self.send(hop, Parcel(parcel.key, tuple(those), parcel.kind, parcel.body, confirm=False))
+            self.send(hop, Parcel(parcel.key, tuple(those), parcel.kind, parcel.body, None))
 
 
 def _unheard(_failed: JournalFailed | None) -> None:

@@ -26,15 +26,15 @@ class Parcel(Message, frozen=True, tag="parcel"):
     to: tuple[str, ...]
     kind: str
     body: bytes
-    confirm: bool
-    """Its sender keeps it until the receiver says that it has stored it."""
+    number: int | None
+    """Of this sending: the sender keeps the parcel until the receiver says of it that it has stored it.  None: nobody keeps it."""
 
 
 class Stored(Message, frozen=True, tag="stored"):
-    """A parcel, as far as it is for these, is on the disk of who says so."""
+    """The parcel of that sending is on the disk of who says so."""
 
     key: str
-    to: tuple[str, ...]
+    number: int
 
 
 class Notice(msgspec.Struct, frozen=True, array_like=True):
