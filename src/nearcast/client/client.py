@@ -20,7 +20,7 @@ from mqtt5 import PublishPacket
 from nearcast.client.address import address_in, tls_context
 from nearcast.client.attributes import Place, attributes_of, moment_text, point_of, quality_of
 from nearcast.client.events import Events
-from nearcast.client.inbox import ADDRESSED, Inbox, InboxStatistics, Stream, checked
+from nearcast.client.inbox import ADDRESSED, Inbox, InboxStatistics, Stream, StreamStatistics, checked
 from nearcast.client.link import Link, LinkStatistics, Listener, Terms
 from nearcast.client.presence import Motion, Presence, Statement, position_statement
 from nearcast.client.protocol import Delivered
@@ -114,6 +114,10 @@ class Client(Listener):
             self._link.statistics(),
             self._schemes.statistics(),
         )
+
+    def streams(self) -> list[StreamStatistics]:
+        """What each subscription has had, in the order in which they began."""
+        return [stream.statistics() for stream in self._inbox.streams.values()]
 
     @property
     def position(self) -> Point | None:
