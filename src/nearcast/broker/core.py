@@ -268,7 +268,8 @@ class Broker:
                         for identity in entry.receivers:
                             receiver = by_identity.get(identity)
                             if receiver is not None and receiver.had is not None:
-                                receiver.had.add(entry.id)
+                                unconfirmed = self.sessions.unconfirmed(receiver, offset)
+                                receiver.had.add(entry.id, confirmed=not unconfirmed)
                     if not entry.owed or origin in self.temporal.unpublishing.offsets:
                         continue
                     message = None

@@ -68,6 +68,9 @@ class FederatedEvents:
     interests: Interests
     knowledge: Reference
     loose: Loose
+    came: Callable[[Session], bool]
+    """Whether the client came from another broker."""
+
     now: Callable[[], Instant]
     _sent: int = 0
     _arrived: int = 0
@@ -220,7 +223,7 @@ class FederatedEvents:
             self.journal.write(puts=puts, then=done)
             return
         route = self.publishing.router.targets(event, read.channel) if event.when is None else Route(())
-        newcomers = [target for target in route.targets if target.session.had is not None]
+        newcomers = [target for target in route.targets if self.came(target.session)]
         message = message_in(read.entry, -1)
         message.offset = None
         if not any(event.id not in (target.session.had or ()) for target in newcomers):

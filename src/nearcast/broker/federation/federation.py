@@ -202,6 +202,7 @@ class Federation:
             self.interests,
             self._knowledge,
             self.parcels.loose,
+            self.roaming.came,
             self._now,
         )
 

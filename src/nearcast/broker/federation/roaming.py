@@ -119,6 +119,9 @@ class Roaming:
     forward_for: int
     _claims: dict[int, asyncio.Future[Granted]] = field(default_factory=dict)
     _claimed: int = 0
+    _had: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of clients that are about to enter: what they had elsewhere."""
+
     _moved: dict[str, Instant] = field(default_factory=dict)
     """Clients that are elsewhere, and since when."""
 
@@ -139,6 +142,11 @@ class Roaming:
     def home(self, client: str) -> Home | None:
         notice = self.board.get(PREFIX + client)
         return None if notice is None or not notice.value else _home(notice.value)
+
+    def came(self, session: Session) -> bool:
+        """Whether it is here, and was elsewhere before."""
+        home = self.home(session.client)
+        return session.forward is None and home is not None and home.broker == self.me and bool(home.before)
 
     def left(self, session: Session) -> bool:
         """Whether it is elsewhere for so long that its new broker is known to everybody."""
@@ -180,6 +188,7 @@ class Roaming:
             self._claims.pop(number, None)
         if granted.problem:
             raise Denied(granted.problem)
+        self._had[client] = granted.had
         return granted.session
 
     def granted(self, message: Granted) -> None:
@@ -214,13 +223,16 @@ class Roaming:
     def entered(self, session: Session, *, clean: bool) -> None:
         """It has its session here: everybody is to know."""
         notice = self.board.get(PREFIX + session.client)
-        home = self.home(session.client)
+        home, had = self.home(session.client), self._had.pop(session.client, ())
+        if session.had is None and (home is not None or session.durable):
+            session.had = Had()
+        if session.had is not None:
+            for event in had:
+                session.had.add(event, confirmed=True)
         if home is not None and home.broker == self.me:
             return
         if home is None and not session.durable:
             return  # it will not outlive its connection, and nobody waits for it
-        if home is not None and session.had is None:
-            session.had = Had()
         before = "" if home is None else home.broker
         self._announce(session, clean=clean, basis=0 if notice is None else notice.version, before=before)
 
@@ -286,6 +298,7 @@ class Roaming:
         if not session.alive:
             return
         if home.clean:
+            session.forward = None
             self._end(session)
             return
         self._departed += session.forward is None
@@ -306,10 +319,13 @@ class Roaming:
 
     def _forward(self, session: Session, out: Outgoing) -> None:
         home = self.home(session.client)
-        if home is None or home.broker == self.me:
-            session.forwarded(out)
+        if home is None:
+            session.forwarded(out)  # it has ended for good
             return
         body = encode(self._body(session.client, out))
+        if home.broker == self.me:  # it came back meanwhile
+            self.relayed(body, [], lambda _failed: session.forwarded(out))
+            return
         if not out.qos:
             self.loose(RELAY, body, (home.broker,))
             return
@@ -334,8 +350,7 @@ class Roaming:
         return RelayBody(client, message.event or "", entry, out.qos, out.near, out.retain, out.identifiers)
 
     def _end(self, session: Session) -> None:
-        """Nothing more of it is needed here."""
-        session.forward = None
+        """Nothing more of it is needed here; what is still being written for it follows its client all the same."""
         session.undelivered()
         self.lifecycle.wills.cancelled(session)
         self._moved.pop(session.client, None)
@@ -351,7 +366,8 @@ class Roaming:
             # Whoever speaks filter schemes tells its new broker everything again: what the scheme here knows of it is of no use there.
             elif session.durable and not session.speaks_schemes:
                 state = self._state(session)
-        self.send(sender, Granted(message.number, message.client, state, problem))
+        had = () if session is None or session.had is None or problem else session.had.confirmed()
+        self.send(sender, Granted(message.number, message.client, state, problem, had))
 
     def _state(self, session: Session) -> SessionState:
         row = self.sessions.row(session).value

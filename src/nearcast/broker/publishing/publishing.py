@@ -335,7 +335,8 @@ class Publishing:
         last: tuple[int, bool, tuple[int, ...], bool] | None = None
         data = b""
         for chosen in targets:
-            target = chosen if chosen.session.alive else self.router.instead_of(chosen)
+            followed = chosen.session.alive or chosen.session.forward is not None
+            target = chosen if followed else self.router.instead_of(chosen)
             if target is None:
                 continue
             session = target.session

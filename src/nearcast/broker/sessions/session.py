@@ -30,7 +30,8 @@ OUTGOING: Final = "outgoing"
 """Table of packet ids of quality 2 that are on their way to durable sessions."""
 
 HIGHEST_PACKET_ID: Final = 65_535
-MOST_HAD: Final = 10_000
+MOST_HAD: Final = 256
+"""Ids of events that a session remembers in case its client goes to another broker."""
 
 
 class Store(Protocol):
@@ -134,17 +135,24 @@ class CatchingUp(Protocol):
         """There is room again."""
 
 
-class Had(dict[str, None]):
-    """The ids of the newest events that a client got, bounded by number."""
+class Had(dict[str, bool]):
+    """The ids of the newest events for a client, bounded by number; and whether it has confirmed them."""
 
-    def add(self, event: str) -> bool:
+    def add(self, event: str, *, confirmed: bool = False) -> bool:
         """False if it was there already."""
         if event in self:
             return False
-        self[event] = None
+        self[event] = confirmed
         if len(self) > MOST_HAD:
             del self[next(iter(self))]
         return True
+
+    def confirm(self, event: str) -> None:
+        if event in self:
+            self[event] = True
+
+    def confirmed(self) -> tuple[str, ...]:
+        return tuple(event for event, done in self.items() if done)
 
 
 class Queue(deque[Outgoing]):
@@ -224,7 +232,7 @@ class Session:
     """The client is with another broker now (``federation``): what comes for it follows it there."""
 
     had: Had | None = None
-    """Of a client that came from another broker: events that may still come from there, too."""
+    """In a federation: the newest events that the client got, which may come to it from another broker as well."""
 
     window: int = HIGHEST_PACKET_ID
     largest: int | None = None
@@ -379,6 +387,8 @@ class Session:
         out = self.in_flight.pop(packet_id, None)
         if out is None:
             return False
+        if self.had is not None and out.message.event is not None:
+            self.had.confirm(out.message.event)
         if out.qos == 2 and self.durable:
             self._finish(out)
             # Together: were the id forgotten and the message not, it would go out again.
