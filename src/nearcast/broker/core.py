@@ -18,6 +18,7 @@ from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
+from nearcast.broker.federation.federation import Federation, FederationStatistics
 from nearcast.broker.logs import ProblemLog
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing.batching import Batching, BatchingStatistics
@@ -44,7 +45,7 @@ from nearcast.journal import JournalSettings as StorageSettings
 from nearcast.journal.archive import Archive, ArchiveStatistics
 from nearcast.journal.identities import Identities
 from nearcast.matching import Matcher
-from nearcast.model.time import MICROSECONDS
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.names import ReservedTopic
 from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.ports import Clock
@@ -74,6 +75,8 @@ class BrokerStatistics:
     time: TemporalStatistics
     batching: BatchingStatistics
     redelivery: RedeliveryStatistics
+    federation: FederationStatistics | None
+    """None if it is alone."""
 
 
 class Broker:
@@ -164,6 +167,9 @@ class Broker:
             now,
             {},
         )
+        self.federation: Final = Federation(settings.federation, self) if settings.federation.is_on else None
+        if self.federation is not None:
+            self._federate(self.federation)
         self.traffic: Final = Traffic()
         self.terms: Final = Terms(
             flusher,
@@ -179,6 +185,20 @@ class Broker:
             {"journal": lambda: self.journal.problem, "lake": lambda: self.archive.problem}
         )
         self._ticking: asyncio.TimerHandle | None = None
+
+    def _federate(self, federation: Federation) -> None:
+        """Whatever happens to a client here, the other brokers may have to know."""
+        watch, forgetting = self.presence.watch, self.lifecycle.forgetting
+
+        def changed(client: str, at: Instant) -> None:
+            watch(client, at)
+            federation.changed(client)
+
+        self.presence.watch = changed
+        self.presence.willing = federation.changed
+        self.router.watch = lambda session: federation.changed(session.client)
+        self.lifecycle.forgetting = lambda session: [*forgetting(session), *federation.forgotten(session)]
+        self.publishing.beyond = self.services.federation = federation
 
     def statistics(self) -> BrokerStatistics:
         return BrokerStatistics(
@@ -200,6 +220,7 @@ class Broker:
             time=self.temporal.statistics(),
             batching=self.batching.statistics(),
             redelivery=self.lifecycle.redelivery.statistics(),
+            federation=None if self.federation is None else self.federation.statistics(),
         )
 
     def connection(self, *, tls: bool = False) -> Connection:
@@ -223,8 +244,12 @@ class Broker:
                 except InvalidInput as error:  # of a later version, or the rules of filters have become stricter
                     log.warning("a subscription of %r was not restored: %s", client, error)
         self.temporal.load()
+        if self.federation is not None:
+            self.federation.load()
         self._restore_messages()
         self.temporal.resume()
+        if self.federation is not None:
+            self.federation.resume()
 
     def _restore_messages(self) -> None:
         """Who was owed what: it stands beside each event in the journal."""
@@ -239,6 +264,12 @@ class Broker:
                         continue
                     if entry.publisher is not None:
                         self.publishing.remember(entry.publisher, entry.id)
+                    if self.federation is not None:
+                        for identity in entry.receivers:
+                            receiver = by_identity.get(identity)
+                            if receiver is not None and receiver.had is not None:
+                                unconfirmed = self.sessions.unconfirmed(receiver, offset)
+                                receiver.had.add(entry.id, confirmed=not unconfirmed)
                     if not entry.owed or origin in self.temporal.unpublishing.offsets:
                         continue
                     message = None

@@ -55,6 +55,9 @@ def _nobody(_client: str, _at: Instant) -> None: ...
 def _nothing() -> None: ...
 
 
+def _nothing_of(_client: str) -> None: ...
+
+
 @dataclass(slots=True, eq=False)
 class Presence:
     journal: Journal
@@ -63,6 +66,9 @@ class Presence:
     watch: Watch = _nobody
     settle: Callable[[], None] = _nothing
     """Called before anything changes: what was published before is for those who were there then."""
+
+    willing: Callable[[str], None] = _nothing_of
+    """Told of every client that begins or ends to take what is addressed to it without a subscription."""
 
     accepting: set[str] = field(default_factory=set)
     """Who takes what is addressed to it without a subscription."""
@@ -166,6 +172,7 @@ class Presence:
         self.matcher.accept_addressed(session.client, accepts)
         entry = ClientEntry(self.now(), session.identity, "accepting" if accepts else "declining")
         self._write(session, entry, then)
+        self.willing(session.client)
 
     def forget(self, session: Session) -> list[Put]:
         """Its session is over: the contexts are deregistered with it (product.md)."""
@@ -203,12 +210,14 @@ class Presence:
             self.journal.write(puts=[self._row(session) for session in changed.values() if session.durable])
 
     def _row(self, session: Session) -> Put:
-        if not session.durable:
-            return Put(PRESENCE, session.client, None)
+        return Put(PRESENCE, session.client, self.packed(session) if session.durable else None)
+
+    def packed(self, session: Session) -> bytes:
+        """All that is known of a client."""
         present = self._of(session)
         contexts = {name: _packed(attributes) for name, attributes in present.contexts.items()}
         row = PresenceRow(*_degrees(present.position), contexts, session.client in self.accepting)
-        return Put(PRESENCE, session.client, msgspec.msgpack.encode(row))
+        return msgspec.msgpack.encode(row)
 
     def load(self, sessions: Mapping[str, Session]) -> None:
         """After a restart: as it was last reported."""
@@ -216,17 +225,33 @@ class Presence:
             if client not in sessions:
                 self.journal.write(puts=(Put(PRESENCE, client, None),))
                 continue
-            row = msgspec.msgpack.decode(data, type=PresenceRow)
-            present = self._present[client] = Present()
-            if row.lat is not None and row.lon is not None:
-                present.position = Point(row.lat, row.lon)
-                self.matcher.move(client, row.lat, row.lon)
-            for name, text in row.contexts.items():
-                present.contexts[name] = _unpacked(text)
-                self.matcher.register_context(client, name, present.contexts[name])
-            if row.accepts:
-                self.accepting.add(client)
-                self.matcher.accept_addressed(client)
+            self._take(client, data)
+
+    def take_over(self, session: Session, data: bytes) -> None:
+        """What another broker knew of the client (``packed``)."""
+        self.settle()
+        self._take(session.client, data)
+        present, at = self._of(session), self.now()
+        reports = [ReportEntry(at, session.identity, *_degrees(present.position))] if present.position else []
+        contexts = [
+            ContextEntry(at, session.identity, name, _packed(attributes))
+            for name, attributes in present.contexts.items()
+        ]
+        self.journal.write([*reports, *contexts], [self._row(session)])
+        self.watch(session.client, at)
+
+    def _take(self, client: str, data: bytes) -> None:
+        row = msgspec.msgpack.decode(data, type=PresenceRow)
+        present = self._present[client] = Present()
+        if row.lat is not None and row.lon is not None:
+            present.position = Point(row.lat, row.lon)
+            self.matcher.move(client, row.lat, row.lon)
+        for name, text in row.contexts.items():
+            present.contexts[name] = _unpacked(text)
+            self.matcher.register_context(client, name, present.contexts[name])
+        if row.accepts:
+            self.accepting.add(client)
+            self.matcher.accept_addressed(client)
 
 
 def _degrees(position: Point | None) -> tuple[float | None, float | None]:

@@ -45,6 +45,8 @@ class Server:
         self.broker = Broker(self.settings, loop)
         self.broker.load()
         try:
+            if self.broker.federation is not None:
+                self.addresses["federation"] = await self.broker.federation.start()
             for listener in self.settings.listen.listeners():
                 if listener.protocol == "http":
                     await self._serve_http(listener)
@@ -98,6 +100,8 @@ class Server:
             self._http = None
         for server in self._servers:
             server.close()
+        if self.broker.federation is not None:
+            await self.broker.federation.stop()
         self.broker.close()
         await self._see_off()
         for server in self._servers:

@@ -7,13 +7,14 @@ refused where it would be by accident: see ``BrokerSettings.check`` and docs/sec
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from nearcast.broker.federation.settings import FederationSettings
 from nearcast.broker.schemes.settings import SchemeSettings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
@@ -224,6 +225,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     journal: JournalSettings = JournalSettings()
     schemes: SchemeSettings = SchemeSettings()
+    federation: FederationSettings = FederationSettings()
     log: LogSettings = LogSettings()
 
     def __post_init__(self) -> None:
@@ -244,13 +246,20 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
         host: str | None = None,
         port: Port | None = None,
         http_port: Port | None = None,
+        federation: Mapping[str, Any] | None = None,
     ) -> BrokerSettings:
         """The same with what the command line says instead; checked again."""
+        said = {key: value for key, value in (federation or {}).items() if value}
         given = {"host": host, "port": port, "http_port": http_port}
         listen = msgspec.structs.replace(
             self.listen, **{key: value for key, value in given.items() if value is not None}
         )
-        changed = msgspec.structs.replace(self, listen=listen, data=self.data if data is None else data)
+        changed = msgspec.structs.replace(
+            self,
+            listen=listen,
+            data=self.data if data is None else data,
+            federation=msgspec.structs.replace(self.federation, **said),
+        )
         changed.check()
         return changed
 

@@ -90,6 +90,26 @@ def overlay(
 
 
 @app.command()
+def federation(
+    brokers: Annotated[int | None, typer.Option(min=2, help="How many brokers there are.")] = None,
+    people: Annotated[int | None, typer.Option(min=1, help="How many clients roam between them.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=1.0, help="How long one is killed every ten seconds.")] = None,
+    replicate: Annotated[bool, typer.Option(help="Acknowledge only what a neighbour has stored as well.")] = False,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Kill a broker of a federation every ten seconds while people roam: what is lost, doubled, and how long it takes to heal."""
+    from dataclasses import replace
+
+    from nearcast.benchmark.federation import QUICK, Campaign, run
+
+    given = {"brokers": brokers, "people": people, "seconds": seconds}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    campaign = replace(QUICK if quick else Campaign(), replicate=replicate, **chosen)  # type: ignore[arg-type]
+    _show(lambda **options: run(campaign=campaign, **options), quick=quick, peers=False, as_json=as_json)
+
+
+@app.command()
 def pipeline(
     quick: Quick = False,
     as_json: AsJson = False,

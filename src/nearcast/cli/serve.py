@@ -21,6 +21,19 @@ def serve(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder for all that the broker keeps.")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file (TOML), see docs/broker.md.")] = None,
+    join: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST:PORT", help="A broker of the federation to join (repeatable), see docs/federation.md."
+        ),
+    ] = None,
+    federate: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where to listen for other brokers (port 0: a free one).")
+    ] = None,
+    federation_secret_file: Annotated[
+        Path | None, typer.Option(help="What all brokers of the federation know: openssl rand -hex 32.")
+    ] = None,
+    broker_name: Annotated[str | None, typer.Option("--name", help="Of this broker, in its federation.")] = None,
 ) -> None:
     """Run the broker until it is told to stop (Ctrl-C, SIGTERM)."""
     import resource
@@ -34,7 +47,17 @@ def serve(
     from nearcast.matching.compilation import compile_kernels, is_compiled
 
     settings = BrokerSettings() if config is None else load(config)
-    settings = settings.changed(data=data, port=_port("--port", port), http_port=_port("--http-port", http_port))
+    settings = settings.changed(
+        data=data,
+        port=_port("--port", port),
+        http_port=_port("--http-port", http_port),
+        federation={
+            "join": tuple(join or ()),
+            "listen": federate,
+            "secret_file": federation_secret_file,
+            "name": broker_name,
+        },
+    )
     for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
         check()  # before any port is open
     set_up(settings.log)

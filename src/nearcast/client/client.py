@@ -20,7 +20,7 @@ from mqtt5 import PublishPacket
 from nearcast.client.address import address_in, tls_context
 from nearcast.client.attributes import Place, attributes_of, moment_text, point_of, quality_of
 from nearcast.client.events import Events
-from nearcast.client.inbox import ADDRESSED, Inbox, InboxStatistics, Stream, checked
+from nearcast.client.inbox import ADDRESSED, Inbox, InboxStatistics, Stream, StreamStatistics, checked
 from nearcast.client.link import Link, LinkStatistics, Listener, Terms
 from nearcast.client.presence import Motion, Presence, Statement, position_statement
 from nearcast.client.protocol import Delivered
@@ -101,6 +101,11 @@ class Client(Listener):
         await self._link.close()
         self._schemes.stop()
 
+    async def go_to(self, url: str) -> None:
+        """Go to another broker of the same federation: what was subscribed stays subscribed, and what waits there follows."""
+        here = self._link.address
+        await self._link.go_to(address_in(url, here.user, here.password))
+
     def statistics(self) -> ClientStatistics:
         return ClientStatistics(
             self._published,
@@ -109,6 +114,10 @@ class Client(Listener):
             self._link.statistics(),
             self._schemes.statistics(),
         )
+
+    def streams(self) -> list[StreamStatistics]:
+        """What each subscription has had, in the order in which they began."""
+        return [stream.statistics() for stream in self._inbox.streams.values()]
 
     @property
     def position(self) -> Point | None:
@@ -334,12 +343,14 @@ def connect(
     receive_maximum: int = 1000,
     max_in_flight: int = 256,
     schemes: bool = True,
+    others: Iterable[str] = (),
 ) -> Client:
     """A client of the broker at ``mqtt://``, ``mqtts://``, ``ws://`` or ``wss://``; to be used with ``async with``.
 
     Without a ``client_id`` it gets one for its lifetime.  With one, the broker keeps its session for ``session_expiry`` after it
     has left, and whoever connects with that id goes on with it.  Every operation gives up after ``timeout`` seconds.  With
-    ``schemes`` it tells the broker of its position only what the broker's filter scheme needs to know.
+    ``schemes`` it tells the broker of its position only what the broker's filter scheme needs to know.  ``others`` are brokers of
+    the same federation, to which it goes if this one is gone.
     """
     address = address_in(url, user, password)
     return Client(
@@ -355,6 +366,7 @@ def connect(
             receive_maximum,
             max_in_flight,
             properties=((names.SCHEMES, "1"),) if schemes else (),
+            others=tuple(address_in(other, address.user, address.password) for other in others),
         )
     )
 

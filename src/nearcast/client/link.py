@@ -71,6 +71,8 @@ class Terms:
 
     largest_packet: int = 16 * 1024 * 1024
     properties: tuple[tuple[str, str], ...] = ()
+    others: tuple[Address, ...] = ()
+    """Other brokers of the same federation, to which to go if the first one is gone."""
 
 
 class Listener(ABC):
@@ -115,6 +117,9 @@ class Link:
     terms: Terms
     listener: Listener
     protocol: ClientProtocol = field(default_factory=ClientProtocol)
+    address: Address = field(init=False)
+    """Where the broker is that it is connected to, or will be."""
+
     _connection: Connection | None = None
     _answers: dict[Flow, asyncio.Future[Answered]] = field(default_factory=dict)
     _posted: dict[Flow, asyncio.Future[None]] = field(default_factory=dict)
@@ -127,6 +132,7 @@ class Link:
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.terms.max_in_flight)
+        self.address = self.terms.address
 
     def statistics(self) -> LinkStatistics:
         return LinkStatistics(self._connection is not None, self.protocol.connection, self.protocol.statistics())
@@ -156,12 +162,25 @@ class Link:
             await connection.close()
         self._end(None)
 
+    async def go_to(self, address: Address) -> None:
+        """Another broker from now on; the session follows, if both belong to one federation."""
+        self.address = address
+        if self._connection is not None:
+            await self._connection.close()
+
+    def _next_address(self) -> Address:
+        """The one after the one that could not be reached."""
+        known = list(dict.fromkeys((self.terms.address, *self.terms.others)))
+        if self.address not in known:
+            return known[0]
+        return known[(known.index(self.address) + 1) % len(known)]
+
     async def _connect(self, *, clean_start: bool) -> Connection:
         terms = self.terms
         packet = mqtt5.ConnectPacket(
             terms.client_id,
-            username=terms.address.user,
-            password=None if terms.address.password is None else terms.address.password.encode(),
+            username=self.address.user,
+            password=None if self.address.password is None else self.address.password.encode(),
             clean_start=clean_start,
             keep_alive=terms.keep_alive,
             session_expiry_interval=terms.session_expiry,
@@ -169,7 +188,7 @@ class Link:
             max_packet_size=terms.largest_packet,
             user_properties=list(terms.properties),
         )
-        connection = await Connection.open(terms.address, terms.tls, packet, self.protocol, terms.timeout)
+        connection = await Connection.open(self.address, terms.tls, packet, self.protocol, terms.timeout)
         self._connection = connection
         self._largest = connection.acknowledgement.max_packet_size
         connection.heard = asyncio.get_running_loop().time()
@@ -214,6 +233,7 @@ class Link:
                 raise
             except NearcastError as error:
                 log.info("%s", error)
+                self.address = self._next_address()
         raise AssertionError("there is always another pause")
 
     async def _use(self, connection: Connection) -> None:
@@ -233,7 +253,7 @@ class Link:
             if isinstance(outcome, ConnectionFailed):
                 raise outcome
             if isinstance(outcome, (OSError, ProtocolError)):
-                raise ConnectionFailed(f"the connection to {self.terms.address} is lost: {outcome}") from outcome
+                raise ConnectionFailed(f"the connection to {self.address} is lost: {outcome}") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
 
@@ -247,12 +267,12 @@ class Link:
                 case Answered():
                     self._settle(happened)
                 case Dismissed():
-                    error = dismissed(str(self.terms.address), happened.reason, happened.message)
+                    error = dismissed(str(self.address), happened.reason, happened.message)
                     if is_final(happened.reason):
                         self._failure = error
                     raise error
             connection.flush()
-        raise ConnectionFailed(f"{self.terms.address} has closed the connection")
+        raise ConnectionFailed(f"{self.address} has closed the connection")
 
     def _settle(self, answer: Answered) -> None:
         posted = self._posted.pop(answer.flow, None)
@@ -271,7 +291,7 @@ class Link:
             await asyncio.sleep(connection.keep_alive / 2)
             self.protocol.ping()
             connection.flush()
-        raise ConnectionFailed(f"nothing was heard of {self.terms.address} for {2 * connection.keep_alive:g} s")
+        raise ConnectionFailed(f"nothing was heard of {self.address} for {2 * connection.keep_alive:g} s")
 
     def _end(self, error: NearcastError | None) -> None:
         self._failure = self._failure or error

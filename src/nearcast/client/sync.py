@@ -138,6 +138,9 @@ class SyncClient:
     def position(self) -> Point | None:
         return self._client.position
 
+    def go_to(self, url: str) -> None:
+        self._loop.run(self._client.go_to(url))
+
     def statistics(self) -> ClientStatistics:
         return self._client.statistics()
 

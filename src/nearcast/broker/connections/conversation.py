@@ -154,6 +154,8 @@ class Conversation:
                 services.quotas.check_sessions(len(services.lifecycle.sessions.all))
             if packet.will is not None:
                 self._check_will(principal, client, packet.will)
+            if services.federation is not None:
+                await services.federation.arrive(client, principal.user, clean=packet.clean_start)
             self._principal = principal
             self._limits = services.quotas.of_client(connection.peer)
             services.batching.settle()  # who comes now comes after what was published before
@@ -195,6 +197,8 @@ class Conversation:
             self._refuse_connect(ConnAckReasonCode.SERVER_UNAVAILABLE, str(failed))
             services.lifecycle.left(session, self, politely=True)
             return
+        if services.federation is not None:
+            services.federation.entered(session, clean=packet.clean_start)
         longest = services.settings.keep_alive // MICROSECONDS
         self.keep_alive = packet.keep_alive if 0 < packet.keep_alive <= longest else longest
         asked = packet.session_expiry_interval

@@ -106,7 +106,7 @@ class Incoming:
                 self._slow_down(pause)
         if packet.qos is not AT_MOST_ONCE or packet.retain:
             plain = is_plain(topic, packet.user_properties) and not session.announced
-            if plain and packet.qos is AT_LEAST_ONCE and not packet.retain:
+            if plain and packet.qos is AT_LEAST_ONCE and not packet.retain and services.publishing.beyond is None:
                 self._promise(packet, topic)
             else:
                 self._publish_any(packet, topic)
@@ -154,7 +154,8 @@ class Incoming:
     def _publish_told(self, packet: PublishPacket, topic: str) -> None:
         """With properties, quality 0: if nothing in them depends on the publisher, many can go together."""
         batching, properties = self._services.batching, packet.user_properties
-        if packet.message_expiry_interval is not None or not batching.open:
+        alone = self._services.publishing.beyond is None
+        if packet.message_expiry_interval is not None or not batching.open or not alone:
             self._publish_any(packet, topic)
             return
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nearcast.broker.access import Access, Admission
 from nearcast.broker.access.limits import Quotas
@@ -12,6 +12,7 @@ from nearcast.broker.publishing.batching import Batching
 from nearcast.broker.publishing.publishing import Publishing
 from nearcast.broker.reserved import ReservedTopics
 from nearcast.broker.sessions.lifecycle import SessionLifecycle
+from nearcast.broker.sessions.session import Session
 from nearcast.broker.sessions.subscribing import Subscribing
 from nearcast.broker.settings import SessionSettings
 from nearcast.model.time import Instant
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from nearcast.broker.connections.conversation import Conversation
 
 
-@dataclass(frozen=True, slots=True)
+class Federated(Protocol):
+    """What a federation wants to know of clients that come."""
+
+    async def arrive(self, client: str, user: str | None, *, clean: bool) -> None:
+        """Before it gets a session: it may have one at another broker.  ``Denied`` if that is somebody else's."""
+
+    def entered(self, session: Session, *, clean: bool) -> None:
+        """It has its session."""
+
+
+@dataclass(slots=True)
 class Services:
     """One for the whole broker."""
 
@@ -37,3 +48,5 @@ class Services:
     now: Callable[[], Instant]
     open: dict[Conversation, None]
     """All conversations, in the order in which they began."""
+
+    federation: Federated | None = None

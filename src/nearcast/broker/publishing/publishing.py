@@ -57,6 +57,43 @@ class TemporalAddressing(Protocol):
         """It is on disk."""
 
 
+class Outbound(Protocol):
+    """An event on its way to other brokers."""
+
+    puts: Sequence[Put]
+    """What is to be written with the event."""
+
+    concerned: bool
+    """Whether there is a broker that it is for."""
+
+    def written(self, failed: JournalFailed | None) -> None:
+        """The event is on disk, or need not be; or it could not be written."""
+
+
+class Beyond(Protocol):
+    """Other brokers of the same federation."""
+
+    def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Outbound:
+        """Whom else the event concerns; raises ``QuotaExceeded`` if too much waits for them."""
+
+    def came_before(self, publisher: Session, event: str) -> bool:
+        """Whether an event of that id came by another broker, and is here already."""
+
+    def pass_on(
+        self,
+        event: Event,
+        message: Message,
+        publisher: Session,
+        acknowledge: Acknowledge,
+        channel: str | None,
+        puts: Sequence[Put],
+    ) -> None:
+        """Such an event, for the other brokers only: the one by which it came may be gone."""
+
+    def plain(self, packet: PublishPacket, topic: str, publisher: Session) -> None:
+        """A message of quality 0 that has nothing but a topic."""
+
+
 def _nothing() -> None: ...
 
 
@@ -74,6 +111,7 @@ class Publishing:
     settle: Callable[[], None] = _nothing
     """Called before anything is published: what was published before goes out before it."""
 
+    beyond: Beyond | None = None
     _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
     _count: int = 0
     _delivered: int = 0
@@ -91,6 +129,8 @@ class Publishing:
         """A message of quality 0 that has nothing but a topic: the most frequent by far."""
         self.settle()
         self._count += 1
+        if self.beyond is not None:
+            self.beyond.plain(packet, topic, session)
         route = self.router.route(topic)
         if not route.plain or packet.topic_alias is not None or packet.message_expiry_interval is not None:
             self._plain(session, packet, topic, route)
@@ -152,6 +192,10 @@ class Publishing:
         message = message_of(packet, read.topic, now)
         message.event = event.id
         message.near_properties = _told(event, read, message.properties)
+        if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
+            self._repeated += 1
+            self.beyond.pass_on(event, message, session, acknowledge, read.channel, puts)
+            return
         self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
 
     def _publish_plain(
@@ -177,15 +221,20 @@ class Publishing:
         *,
         archived: bool = False,
         route: Route | None = None,
+        arrived: bool = False,
     ) -> None:
-        """An event, from a client or from elsewhere; its ``route`` if that is known."""
+        """An event, from a client or from elsewhere; its ``route`` if that is known.  ``arrived``: from another broker."""
         self.settle()
         self._count += 1
+        beyond = None if arrived else self.beyond
         if event.when is not None:
             self.addressing.check(publisher, event)
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self.chosen(route, publisher)
+        if self.beyond is not None:
+            copies = _fresh(copies, event.id)
+        outbound = None if beyond is None else beyond.outbound(event, message, publisher, channel)
         more = [self.retained.set(message)] if message.retain else []
         kept = self.retained.messages.get(event.topic)
 
@@ -195,6 +244,7 @@ class Publishing:
             except NearcastError:  # it does not even try
                 if message.retain:
                     self.retained.written(event.topic, kept, failed=True)
+                _forget(copies, event.id)
                 raise
 
         if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
@@ -202,6 +252,8 @@ class Publishing:
                 write((), more)
                 self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
             self.deliver(copies, message)
+            if outbound is not None:
+                outbound.written(None)
             return
         identity = None if publisher is None else publisher.identity
         lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
@@ -209,11 +261,16 @@ class Publishing:
         entry = entry_of(event, message, identity, receivers, owed_to(lasting, message.qos))
         if event.when is not None:
             more.append(self.addressing.row(entry, self.journal.head))
+        if outbound is not None:
+            more += outbound.puts
 
         def written(failed: JournalFailed | None) -> None:
             if message.retain:
                 self.retained.written(event.topic, kept, failed=failed is not None)
+            if outbound is not None:
+                outbound.written(failed)
             if failed is not None:
+                _forget(copies, event.id)
                 for target in lasting:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
@@ -222,7 +279,7 @@ class Publishing:
             self.deliver(copies, message)
             if event.when is not None:
                 self.addressing.publish(event, message, publisher)
-            nobody = not copies and event.when is None
+            nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)
             acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
 
         if message.qos:
@@ -278,7 +335,8 @@ class Publishing:
         last: tuple[int, bool, tuple[int, ...], bool] | None = None
         data = b""
         for chosen in targets:
-            target = chosen if chosen.session.alive else self.router.instead_of(chosen)
+            followed = chosen.session.alive or chosen.session.forward is not None
+            target = chosen if followed else self.router.instead_of(chosen)
             if target is None:
                 continue
             session = target.session
@@ -340,6 +398,18 @@ def _told(event: Event, read: Publication, given: Properties) -> Properties:
         own = () if read.id is not None else ((names.ID, event.id),)
         return (*given, *own, (names.PUBLISHED, instant_text(event.published)))
     return tuple(delivery_properties(event))
+
+
+def _fresh(copies: list[Target], event: str) -> list[Target]:
+    """Without those who had it already, from the broker where they were before."""
+    return [target for target in copies if target.session.had is None or target.session.had.add(event)]
+
+
+def _forget(copies: Sequence[Target], event: str) -> None:
+    """They did not get it."""
+    for target in copies:
+        if target.session.had is not None:
+            target.session.had.pop(event, None)
 
 
 def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:

@@ -137,6 +137,9 @@ class Router:
     settle: Callable[[], None] = _nothing
     """Called before anything changes: what was published before is for those who wanted it then."""
 
+    watch: Callable[[Session], None] | None = None
+    """Told of every session whose subscriptions have changed."""
+
     _hits: int = 0
     _matched: int = 0
 
@@ -235,6 +238,8 @@ class Router:
             if number >= len(self.single_of):
                 self.single_of.extend([None] * (number + 1 - len(self.single_of)))
             self.single_of[number] = single
+        if self.watch is not None:
+            self.watch(session)
 
     def instead_of(self, target: Target) -> Target | None:
         """Whose turn it is if the member that was to get a message has left its group meanwhile."""

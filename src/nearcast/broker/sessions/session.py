@@ -30,6 +30,8 @@ OUTGOING: Final = "outgoing"
 """Table of packet ids of quality 2 that are on their way to durable sessions."""
 
 HIGHEST_PACKET_ID: Final = 65_535
+MOST_HAD: Final = 256
+"""Ids of events that a session remembers in case its client goes to another broker."""
 
 
 class Store(Protocol):
@@ -90,6 +92,12 @@ class Held:
     group: str | None = None
     """Of a shared subscription."""
 
+    properties: tuple[tuple[str, str], ...] = ()
+    """As it was asked for, beside the filter."""
+
+    since: Instant = 0
+    """When it was accepted."""
+
 
 @dataclass(slots=True, eq=False)
 class Outgoing:
@@ -125,6 +133,26 @@ class CatchingUp(Protocol):
 
     def go_on(self) -> None:
         """There is room again."""
+
+
+class Had(dict[str, bool]):
+    """The ids of the newest events for a client, bounded by number; and whether it has confirmed them."""
+
+    def add(self, event: str, *, confirmed: bool = False) -> bool:
+        """False if it was there already."""
+        if event in self:
+            return False
+        self[event] = confirmed
+        if len(self) > MOST_HAD:
+            del self[next(iter(self))]
+        return True
+
+    def confirm(self, event: str) -> None:
+        if event in self:
+            self[event] = True
+
+    def confirmed(self) -> tuple[str, ...]:
+        return tuple(event for event, done in self.items() if done)
 
 
 class Queue(deque[Outgoing]):
@@ -200,6 +228,12 @@ class Session:
     """Since when it has no connection."""
 
     catching_up: CatchingUp | None = None
+    forward: Callable[[Outgoing], None] | None = None
+    """The client is with another broker now (``federation``): what comes for it follows it there."""
+
+    had: Had | None = None
+    """In a federation: the newest events that the client got, which may come to it from another broker as well."""
+
     window: int = HIGHEST_PACKET_ID
     largest: int | None = None
     dropped: int = 0
@@ -234,7 +268,11 @@ class Session:
     ) -> None:
         """One copy, as soon as the client can take it; ``confirmed`` is told of the end of one of quality 1 or 2."""
         connection = self.connection
-        if qos:
+        if self.forward is not None:
+            if qos and message.offset is not None:
+                self.pending[message.offset] = None
+            self.forward(Outgoing(message, qos, retain, near, identifiers, False, confirmed, shared))
+        elif qos:
             if self.durable and message.offset is not None:
                 self.pending[message.offset] = None
             self._take(Outgoing(message, qos, retain, near, identifiers, False, confirmed, shared))
@@ -250,6 +288,21 @@ class Session:
                 self.dropped += 1  # MQTT 5, 3.1.2.11.4: as if it had been delivered
             else:
                 connection.write(data)
+
+    def forwarded(self, out: Outgoing) -> None:
+        """It is kept for the broker to which the client went."""
+        self._finish(out)
+
+    def undelivered(self) -> list[Outgoing]:
+        """Hand out all that the client has not confirmed, in the order in which it was to come."""
+        under_way = [out for out in self.in_flight.values() if not out.released]
+        for out in [out for out in self.in_flight.values() if out.released]:
+            self._finish(out)
+        waiting = [*under_way, *self.queue]
+        self.in_flight.clear()
+        self._again.clear()
+        self.queue = Queue()
+        return waiting
 
     def owe(self, offset: int) -> None:
         """What stands there in the journal is for this session.
@@ -334,6 +387,8 @@ class Session:
         out = self.in_flight.pop(packet_id, None)
         if out is None:
             return False
+        if self.had is not None and out.message.event is not None:
+            self.had.confirm(out.message.event)
         if out.qos == 2 and self.durable:
             self._finish(out)
             # Together: were the id forgotten and the message not, it would go out again.

@@ -93,16 +93,7 @@ class Subscribing:
             accepted.append((held, request, wanted, known))
             codes.append(GRANTED[held.qos])
             if session.durable:
-                row = SubscriptionRow(
-                    wanted.pattern,
-                    tuple(request.resolved(now).properties() if request.addressed else ()),
-                    held.qos,
-                    held.no_local,
-                    held.retain_as_published,
-                    packet.subscription_id,
-                    now,
-                )
-                puts.append(self.sessions.subscription_row(session, held.subscription.id, row))
+                puts.append(self.sessions.subscription_row(session, held.subscription.id, row_of(held)))
             entries.append(_entry(session, held, "subscribed", now))
         replaced: list[Held] = []
         for held, request, _, _ in accepted:
@@ -256,6 +247,21 @@ def held_of(
         () if identifier is None else (identifier,),
         request.addressed,
         request.group,
+        tuple(request.resolved(now).properties()) if request.addressed else (),
+        now,
+    )
+
+
+def row_of(held: Held) -> SubscriptionRow:
+    """What is kept of it."""
+    return SubscriptionRow(
+        held.filter,
+        held.properties,
+        held.qos,
+        held.no_local,
+        held.retain_as_published,
+        held.identifiers[0] if held.identifiers else None,
+        held.since,
     )
 
 

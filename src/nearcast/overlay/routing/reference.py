@@ -165,6 +165,11 @@ class Reference(Knowledge):
         sides = {side_of[group] for group in self._table.groups(questions)}
         return [neighbours[side] for side in sorted(sides) if side != _NOWHERE and neighbours[side] != came_from]
 
+    def concerned(self, asked: Questions) -> list[Address]:
+        """All other routers with a context that is meant, also those out of reach, in order."""
+        met = self._table.groups(asked)
+        return sorted(origin for origin, number in self._origins.items() if number in met)
+
     # The tree
 
     def tree_changed(self, tree: TreeView) -> None:
@@ -182,8 +187,9 @@ class Reference(Knowledge):
 
     def joined(self, neighbour: Address) -> None:
         known = self._known
-        # Those out of reach are of no use there; if they come back, digests tell.
-        self._resend(neighbour, known.of([origin for origin in known.origins() if origin in self._tree]))
+        # Unless messages are kept for them, those out of reach are of no use there; if they come back, digests tell.
+        everyone = self._settings.tell_unreachable
+        self._resend(neighbour, known.of([origin for origin in known.origins() if everyone or origin in self._tree]))
 
     def left(self, neighbour: Address) -> None:
         self._differs.pop(neighbour, None)

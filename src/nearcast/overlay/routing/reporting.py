@@ -5,11 +5,12 @@ Whoever registers and whoever goes is reported in any case: entering and leaving
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from nearcast.errors import InvalidSettings
-from nearcast.model.area import Area
+from nearcast.model.area import Area, Box
 from nearcast.model.geometry import Point, distance
 from nearcast.model.history import POSITION, Context
 from nearcast.model.values import same
@@ -56,6 +57,28 @@ class ServiceArea(Reporting):
 
 
 @dataclass(frozen=True, slots=True)
+class Cells(Reporting):
+    """The cell of a grid instead of a position in it: nobody is missed, and who moves within a cell is not reported."""
+
+    degrees: float
+    """Of a cell's edge."""
+
+    coarse = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.degrees <= 90:
+            raise InvalidSettings(f"cells of {self.degrees} degrees cannot be; give up to 90")
+
+    def reported(self, context: Context, last: Context | None) -> Context:  # noqa: ARG002 - whatever was said
+        position = context.get(POSITION)
+        if not isinstance(position, Point):
+            return context
+        west, east = _cell(position.lon, self.degrees, 180.0)
+        south, north = _cell(position.lat, self.degrees, 90.0)
+        return {**context, POSITION: Box(west, south, east, north)}
+
+
+@dataclass(frozen=True, slots=True)
 class ByDistance(Reporting):
     """A new position only when the last one that was reported is too far away (DBn): routers are wrong by ``metres`` at most.
 
@@ -82,3 +105,11 @@ def alike(one: Context, other: Context | None) -> bool:
     if other is None or one.keys() != other.keys():
         return False
     return all(same(value, other[name]) for name, value in one.items())
+
+
+def _cell(degrees: float, size: float, limit: float) -> tuple[float, float]:
+    """The cell's borders; the last ones end at the pole or the date line."""
+    lower = math.floor(degrees / size) * size
+    if lower > degrees:  # the quotient was rounded up to the next whole number
+        lower -= size
+    return max(-limit, lower), min(limit, max(degrees, lower + size))

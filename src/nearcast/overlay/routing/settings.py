@@ -22,6 +22,9 @@ class RoutingSettings:
     assurance: AssuranceSettings | None = None
     """Whether messages are acknowledged hop by hop, and until then sent again; what routers say of contexts heals anyway."""
 
+    tell_unreachable: bool = False
+    """Whether a new neighbour is told of routers out of reach as well: where messages are kept for them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSettings:

@@ -58,6 +58,9 @@ class Seeking:
         self.wanted = settings.wanted_links
         """How many links are looked for."""
 
+        self.contacts: Final = set(settings.contacts)
+        """Whom to ask if nobody else is known."""
+
         self._host: Final = host
         self._settings: Final = settings
         self._mesh: Final = mesh
@@ -97,7 +100,7 @@ class Seeking:
     def _lost(self) -> Sequence[Address]:
         """Who is known and cannot be reached; whoever left in good order said that it has no links."""
         tree, me = self._tree(), self._host.name
-        known = {state.router for state in self._states if state.links} | set(self._settings.contacts)
+        known = {state.router for state in self._states if state.links} | self.contacts
         return sorted(router for router in known if router not in tree and router != me)
 
     def _begin(self, contact: Address, goal: int, *, insist: bool, outside: bool) -> None:

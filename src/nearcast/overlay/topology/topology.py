@@ -54,6 +54,14 @@ class TreeListener(Protocol):
     def heard(self, neighbour: Address, news: bytes) -> None: ...
 
 
+class TreeFollower(Protocol):
+    """Whoever else wants to know of the tree, and is told after the one who routes."""
+
+    def tree_changed(self, tree: Tree) -> None: ...
+    def joined(self, neighbour: Address) -> None: ...
+    def left(self, neighbour: Address) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyStatistics:
     links: int
@@ -85,6 +93,7 @@ class Topology(Component):
         self.epoch = 0
         self._given: Final = given
         self._listener: TreeListener | None = None
+        self._followers: Final[list[TreeFollower]] = []
         self._tree_links: dict[Address, int] = {}
         """Neighbours in the tree, and the links to them."""
 
@@ -105,6 +114,15 @@ class Topology(Component):
         if self._listener is not None:
             raise InvalidInput("somebody listens already; one component routes, and tells the others")
         self._listener = listener
+
+    def follow(self, follower: TreeFollower) -> None:
+        """To be told of trees and neighbours, and nothing else; as early as ``listen``."""
+        self._followers.append(follower)
+
+    def meet(self, router: Address) -> None:
+        """Somebody was heard of in another way: one more contact, from now on."""
+        self._seeking.contacts.add(router)
+        self._seeking.look(again=False)
 
     @property
     def tree(self) -> Tree:
@@ -251,16 +269,15 @@ class Topology(Component):
     def _tell(self, tree: Tree, before: dict[Address, int]) -> None:
         self.epoch += 1
         self._tree_links = after = self._current_links()
-        listener = self._listener
-        if listener is None:
-            return
-        listener.tree_changed(tree)
-        for neighbour, link in before.items():
-            if after.get(neighbour) != link:
-                listener.left(neighbour)
-        for neighbour, link in after.items():
-            if before.get(neighbour) != link:
-                listener.joined(neighbour)
+        told: list[TreeFollower] = [*([] if self._listener is None else [self._listener]), *self._followers]
+        for each in told:
+            each.tree_changed(tree)
+            for neighbour, link in before.items():
+                if after.get(neighbour) != link:
+                    each.left(neighbour)
+            for neighbour, link in after.items():
+                if before.get(neighbour) != link:
+                    each.joined(neighbour)
 
     def _current_links(self) -> dict[Address, int]:
         linked = self._mesh.linked

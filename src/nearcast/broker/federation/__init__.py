@@ -1,0 +1,16 @@
+"""Several brokers that act as one: events find clients wherever they are, and clients go from broker to broker.
+
+=====================  =====================================================================
+``federation``         the overlay on a live host, and all parts put together
+``settings``           the section ``[federation]``
+``events``             events to other brokers and from them
+``event_ids``          which events have been here
+``custody``            what is kept until whoever is next has stored it
+``parcels``            parcels that come by
+``notices``            what all brokers know: homes of clients, topics that are wanted
+``contexts``           what the overlay is told of the clients here
+``interests``          which topics are wanted where
+``roaming``            clients that come from another broker, and go to one
+``wire``               what brokers say to each other
+=====================  =====================================================================
+"""

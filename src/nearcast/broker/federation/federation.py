@@ -1,0 +1,483 @@
+"""A broker's part in a federation: the overlay on a live host, and what the broker has to do with it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from mqtt5 import PublishPacket
+
+from nearcast.broker.federation.contexts import ContextReports
+from nearcast.broker.federation.custody import Custody, CustodyStatistics
+from nearcast.broker.federation.event_ids import EventIds
+from nearcast.broker.federation.events import FederatedEvents, FederatedEventsStatistics
+from nearcast.broker.federation.interests import PREFIX as TOPICS
+from nearcast.broker.federation.interests import Interests
+from nearcast.broker.federation.notices import NoticeBoard
+from nearcast.broker.federation.parcels import Done, Parcels
+from nearcast.broker.federation.roaming import PREFIX as CLIENTS
+from nearcast.broker.federation.roaming import Roaming, RoamingStatistics
+from nearcast.broker.federation.settings import FederationSettings
+from nearcast.broker.federation.wire import (
+    EVENT,
+    KINDS,
+    PORT,
+    RELAY,
+    SECOND_LOOK,
+    Claim,
+    Granted,
+    Notice,
+    Notices,
+    Parcel,
+    Stored,
+    Summary,
+)
+from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.publishing import Acknowledge
+from nearcast.broker.sessions.session import Session
+from nearcast.errors import ConnectionFailed, SetupError
+from nearcast.journal import Put
+from nearcast.model.event import Event
+from nearcast.model.geometry import Point
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.routing.reference import Reference
+from nearcast.overlay.routing.reporting import Cells
+from nearcast.overlay.routing.router import Router, RouterStatistics
+from nearcast.overlay.routing.settings import RoutingSettings
+from nearcast.overlay.topology.settings import TopologySettings
+from nearcast.overlay.topology.spanning_tree import Tree
+from nearcast.overlay.topology.topology import Topology, TopologyStatistics
+from nearcast.overlay.values.possible import possibly
+from nearcast.runtime.host import Component, Host, Ports
+from nearcast.runtime.live.addresses import address_of, host_and_port, name_of
+from nearcast.runtime.live.secured import Introduction, NotUnderstood, WrongSecret
+from nearcast.runtime.live.tcp import Identity, TcpLink, TcpStatistics
+from nearcast.runtime.live.timers import LiveTimers
+from nearcast.runtime.messages import Message as Said
+from nearcast.runtime.observers import Observers
+from nearcast.runtime.ports import Address, Endpoint, Sending
+
+if TYPE_CHECKING:
+    from nearcast.broker.core import Broker
+
+log: Final = logging.getLogger(__name__)
+TABLE: Final = "federation"
+INSTANCE: Final = "instance"
+NAME: Final = "name"
+KNOWN: Final = "broker/"
+INTERFACE: Final = "wired"
+
+EVERY: Final = 1.0
+"""Seconds between two looks at what waits."""
+
+LOOKS: Final = (1.0, 5.0, 20.0)
+"""Seconds after a client has gone elsewhere, at which what waits for its old broker is looked at: it may take a while until it
+has told its new broker who it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FederationStatistics:
+    name: str
+    address: Address
+    links: tuple[Address, ...]
+    neighbours: tuple[Address, ...]
+    """In the tree."""
+
+    edges: tuple[tuple[Address, Address], ...]
+    """Of the tree."""
+
+    brokers: Mapping[str, bool]
+    """All others that were ever heard of, and whether they can be reached."""
+
+    topics: Mapping[str, tuple[str, ...]]
+    """What is wanted of ordinary events, by broker."""
+
+    notices: int
+    custody: CustodyStatistics
+    events: FederatedEventsStatistics
+    roaming: RoamingStatistics
+    topology: TopologyStatistics
+    routing: RouterStatistics
+    link: TcpStatistics
+
+
+class _Exchange(Component):
+    """The port on which brokers speak to each other; it follows the tree."""
+
+    def __init__(self, federation: Federation) -> None:
+        self._federation: Final = federation
+        self.endpoint: Endpoint
+
+    def start(self, host: Host) -> None:
+        self.endpoint = host.link(INTERFACE).open(PORT, self._federation.receive, *KINDS)
+        host.component(Topology).follow(self._federation)
+        host.timers.every(EVERY, self._federation.tick)
+
+
+class Federation:
+    """Everything of it; ``start`` when the broker may be reached."""
+
+    def __init__(self, settings: FederationSettings, broker: Broker) -> None:
+        self.settings: Final = settings
+        self._secret: Final = settings.secret()
+        self._broker: Final = broker
+        self._loop: Final = broker.loop
+        self._now: Final = broker.clock.now
+        journal = broker.journal
+        stored = journal.load(TABLE)
+        self._instance: Final = stored.get(INSTANCE, b"").decode() or secrets.token_hex(16)
+        self.name: Final = settings.name or stored.get(NAME, b"").decode() or f"broker-{secrets.token_hex(4)}"
+        journal.write(
+            puts=[Put(TABLE, INSTANCE, self._instance.encode()), Put(TABLE, NAME, self.name.encode())],
+        )
+        self._known: Final = {
+            key.removeprefix(KNOWN): address.decode() for key, address in stored.items() if key.startswith(KNOWN)
+        }
+        self.address: Address = ""
+        self._observers: Final = Observers()
+        self._link: Final = TcpLink(INTERFACE, broker.clock, self._guard, self._observers, self._acceptable)
+        self._knowledge: Final = Reference(
+            RoutingSettings(unreachable=settings.custody / MICROSECONDS, tell_unreachable=True), possibly
+        )
+        self._overlay: Final = Router(self._knowledge, Cells(settings.cell))
+        self._topology: Topology
+        self._exchange: Final = _Exchange(self)
+        self._host: Host | None = None
+        self._timers: LiveTimers
+        self._hops: dict[str, Address] = {}
+        self._addresses: dict[str, Address] = {}
+        self._tree: Tree | None = None
+        self._moves: dict[tuple[str, str], list[Instant]] = {}
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+
+        self.custody: Final = Custody(
+            journal, self._now, self._send, self, int(settings.custody), int(settings.custody_bytes)
+        )
+        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open)
+        self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
+        self.ids: Final = EventIds(journal, self._now, int(settings.remember))
+        sessions = broker.sessions
+        self.roaming: Final = Roaming(
+            self.name,
+            journal,
+            self.board,
+            self.custody,
+            sessions,
+            broker.lifecycle,
+            broker.presence,
+            broker.subscribing,
+            broker.access.absent,
+            self._addresses_get,
+            self._send,
+            self.parcels.loose,
+            self.changed,
+            self._gone,
+            self._now,
+            settings.handover / MICROSECONDS,
+            int(settings.forward),
+        )
+        self.contexts: Final = ContextReports(
+            sessions.all,
+            broker.presence,
+            broker.router,
+            self._overlay,
+            broker.loop.call_soon,
+            self.roaming.left,
+        )
+        self.interests: Final = Interests(
+            self.name, self.board, sessions.all, lambda call: broker.loop.call_later(0.05, call), self.roaming.left
+        )
+        self.events: Final = FederatedEvents(
+            self.name,
+            journal,
+            broker.publishing,
+            self.custody,
+            self.ids,
+            self.interests,
+            self._knowledge,
+            self.parcels.loose,
+            self.roaming.came,
+            self._now,
+        )
+
+    def statistics(self) -> FederationStatistics:
+        tree = self._tree
+        return FederationStatistics(
+            self.name,
+            self.address,
+            self._topology.links,
+            () if tree is None else tuple(sorted(tree.neighbours)),
+            () if tree is None else tree.spanning.edges,
+            {broker: broker in self._hops for broker in self.interests.brokers},
+            self.interests.topics,
+            len(self.board),
+            self.custody.statistics(),
+            self.events.statistics(),
+            self.roaming.statistics(),
+            self._topology.statistics(),
+            self._overlay.statistics(),
+            self._link.statistics(),
+        )
+
+    # Start and end
+
+    def load(self) -> None:
+        """Take up what an earlier life left: sessions are back, their messages are not."""
+        self.ids.load()
+        self.custody.load()
+        self.roaming.load()
+
+    def resume(self) -> None:
+        """Messages are back as well; nobody is let in yet."""
+        self.roaming.resume()
+
+    async def start(self) -> tuple[str, int]:
+        """Join the others; where they are listened to.  Raises what an operator has to put right."""
+        host, port = self.settings.where()
+        port = await self._link.listen(host, port)
+        said = self.settings.advertise
+        shown = (host, port) if said is None else host_and_port(said)
+        if _is_everywhere(shown[0]):
+            raise SetupError(
+                f"other brokers cannot reach this one at {shown[0]}; say under which address they can: federation.advertise"
+            )
+        self.address = address_of(self.name, *shown)
+        self._link.begin(Identity(self.address, self._instance, self._now(), self._secret))
+        topology = TopologySettings(
+            interface=INTERFACE,
+            contacts=tuple(sorted(address for name, address in self._known.items() if name != self.name)),
+            most_links=self.settings.most_links,
+            wanted_links=self.settings.wanted_links,
+            heartbeat=self.settings.heartbeat / MICROSECONDS,
+            patience=self.settings.patience / MICROSECONDS,
+        )
+        self._topology = Topology(topology, Point(self.settings.lat, self.settings.lon))
+        self._timers = LiveTimers(self._broker.clock, self._guard, self._observers)
+        ports = Ports(
+            self._broker.clock, self._timers, {INTERFACE: self._link}, None, lambda _name: Random(), self._observers
+        )
+        self._host = Host(self.address, ports, (self._topology, self._overlay, self._exchange))
+        self._host.start()
+        for session in self._broker.sessions:
+            self.changed(session.client)
+        self.interests.say()
+        for text in self.settings.join:
+            await self._join(text)
+        log.info("this is %s of a federation", self.address)
+        return host, port
+
+    async def _join(self, text: str) -> None:
+        """The first time at once, so that an operator hears what is wrong; then for as long as it takes."""
+        host, port = host_and_port(text)
+        try:
+            self._topology.meet(await self._link.greet(host, port))
+        except (WrongSecret, NotUnderstood) as error:
+            raise SetupError(f"cannot join the federation: {error}") from None
+        except ConnectionFailed as error:
+            log.warning("the federation is not joined yet: %s", error)
+            self._start(self._join_later(text))
+
+    async def _join_later(self, text: str) -> None:
+        host, port = host_and_port(text)
+        said = ""
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                self._topology.meet(await self._link.greet(host, port))
+            except ConnectionFailed as error:
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("the federation is not joined yet: %s", error)
+            else:
+                return
+
+    async def stop(self) -> None:
+        """Leave in good order: neighbours need not find out by themselves."""
+        if self._host is not None:
+            self._host.stop()
+            self._timers.end()
+            self._host = None
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.sleep(0)
+        await self._link.end()
+
+    def _start(self, work: Any) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _guard(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """One message that is wrong does not end the federation."""
+        try:
+            callback(*arguments)
+        except Exception:
+            log.exception("something of the federation was not carried out")
+
+    def _acceptable(self, other: Introduction) -> str:
+        if other.instance == self._instance:
+            return "it is this broker itself; join another one"
+        if name_of(other.address) == self.name:
+            return f"two brokers are named {self.name!r}; give each a name of its own (federation.name)"
+        return ""
+
+    # What clients do here
+
+    def changed(self, client: str) -> None:
+        """A client, its subscriptions or its contexts are not what they were."""
+        self.contexts.changed(client)
+        self.interests.changed(client)
+
+    async def arrive(self, client: str, user: str | None, *, clean: bool) -> None:
+        """Before a client gets its session."""
+        await self.roaming.arrive(client, user, clean=clean)
+
+    def entered(self, session: Session, *, clean: bool) -> None:
+        """It has it."""
+        self.roaming.entered(session, clean=clean)
+
+    def forgotten(self, session: Session) -> list[Put]:
+        self.changed(session.client)
+        return self.roaming.over(session)
+
+    # Events (``publishing.Beyond``)
+
+    def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Any:
+        return self.events.outbound(event, message, publisher, channel)
+
+    def came_before(self, publisher: Session, event: str) -> bool:
+        return self.events.came_before(publisher, event)
+
+    def pass_on(
+        self,
+        event: Event,
+        message: Message,
+        publisher: Session,
+        acknowledge: Acknowledge,
+        channel: str | None,
+        puts: Sequence[Put],
+    ) -> None:
+        self.events.pass_on(event, message, publisher, acknowledge, channel, puts)
+
+    def plain(self, packet: PublishPacket, topic: str, publisher: Session) -> None:
+        self.events.plain(packet, topic, publisher)
+
+    # What other brokers say
+
+    def receive(self, sender: Address, message: Said) -> None:
+        match message:
+            case Parcel():
+                self.parcels.hear(sender, message)
+            case Stored():
+                self.custody.stored(sender, message)
+            case Notices() | Summary():
+                self.board.hear(sender, message)
+            case Claim():
+                self.roaming.claimed(sender, message)
+            case Granted():
+                self.roaming.granted(message)
+
+    def _open(self, parcel: Parcel, puts: list[Put], done: Done) -> None:
+        match parcel.kind:
+            case kind if kind == EVENT:
+                self.events.arrive(parcel.key, parcel.body, puts, done)
+            case kind if kind == SECOND_LOOK:
+                self.events.look_again(parcel.key.removesuffix(" again"), parcel.body, puts, done)
+            case kind if kind == RELAY:
+                self.roaming.relayed(parcel.body, puts, done)
+            case kind:
+                log.warning("a parcel of kind %r is not understood, and given up", kind)
+                self._broker.journal.write(puts=puts, then=done)
+
+    def _send(self, to: Address, message: Said) -> Sending:
+        return Sending.DROPPED if self._host is None else self._exchange.endpoint.send(to, message)
+
+    def _heard(self, notice: Notice) -> None:
+        if notice.key.startswith(TOPICS):
+            self.interests.heard(notice)
+        elif notice.key.startswith(CLIENTS):
+            self.roaming.heard(notice)
+
+    # The tree
+
+    def hop(self, broker: str) -> Address | None:
+        return self._hops.get(broker)
+
+    def _addresses_get(self, broker: str) -> Address | None:
+        return self._addresses.get(broker)
+
+    def tree_changed(self, tree: Tree) -> None:
+        self._tree = tree
+        self._addresses = {name_of(router): router for router in tree.routers if router != self.address}
+        self._hops = {
+            name: hop for name, router in self._addresses.items() if (hop := tree.next_hop(router)) is not None
+        }
+        log.info("the federation has %d brokers in reach; neighbours: %s", len(tree.routers), _listed(tree.neighbours))
+        self._remember()
+        self.board.tree_changed(tree.neighbours)
+        self.custody.tree_changed()
+
+    def joined(self, neighbour: Address) -> None:
+        self.board.joined(neighbour)
+        self.custody.joined(neighbour)
+
+    def left(self, neighbour: Address) -> None:
+        """What it did not confirm goes another way, or waits."""
+
+    def _remember(self) -> None:
+        """Where others were last: whom to ask after a restart."""
+        new = {name: address for name, address in self._addresses.items() if self._known.get(name) != address}
+        if new:
+            self._known.update(new)
+            self._broker.journal.write(
+                puts=[Put(TABLE, KNOWN + name, address.encode()) for name, address in new.items()]
+            )
+
+    # From time to time
+
+    def _gone(self, before: str, now: str) -> None:
+        if before and before != now:
+            at = self._now()
+            self._moves[before, now] = [at + round(seconds * MICROSECONDS) for seconds in LOOKS]
+
+    def tick(self) -> None:
+        self.board.tick()
+        self.roaming.tick()
+        self.custody.tick()
+        self._reconsider()
+        self.ids.tidy()
+
+    def _reconsider(self) -> None:
+        """What waits for brokers out of reach may be for somebody who can be reached by now."""
+        now = self._now()
+        due: dict[str, set[str]] = {}
+        for (before, to), looks in list(self._moves.items()):
+            if looks[0] <= now:
+                due.setdefault(before, set()).add(to)
+                looks.pop(0)
+                if not looks:
+                    del self._moves[before, to]
+        for kept in self.custody.stranded():
+            if kept.kind == RELAY:
+                self.roaming.reconsider(kept)
+            elif kept.kind == EVENT:
+                gone_to = {to for broker in kept.waiting if self.hop(broker) is None for to in due.get(broker, ())}
+                self.events.reconsider(kept, gone_to)
+
+
+def _is_everywhere(host: str) -> bool:
+    """Whether that is where to listen, but not where to be found."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _listed(addresses: frozenset[Address]) -> str:
+    return ", ".join(sorted(map(name_of, addresses))) or "none"
