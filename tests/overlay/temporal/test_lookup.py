@@ -85,6 +85,9 @@ def test_answers_are_collected_from_the_nth_branching_point_on(depth: int, resol
     town.ask()
     assert town.got == town.everybody == [f"p{number}" for number in LEAVES]
     assert sorted(town.resolving) == resolving
+    # Only where one has collected all, nothing else is to be waited for.
+    wholes = {parcel.message.whole for parcel in town.sent if isinstance(parcel.message, Resolution)}
+    assert wholes == {depth == FULLY}
 
 
 def test_the_more_is_collected_the_fewer_messages_are_sent() -> None:

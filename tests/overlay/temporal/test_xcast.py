@@ -95,3 +95,20 @@ def test_a_router_without_an_archive_refuses_messages_to_the_past() -> None:
     town.routers["r000"].at_another_time = None
     with pytest.raises(InvalidEvent, match="archive"):
         town.publish(0, town.event("a = 1", TemporalPredicate("overlaps", 1, 2)))
+
+
+def test_what_would_go_back_where_it_came_from_waits_a_moment_for_routers_to_agree_on_the_tree() -> None:
+    town = Town(3, [(0, 1), (1, 2)], trusted=(0,))
+    town.run(1)
+    message = routed(town.event("a = 1", TemporalPredicate("overlaps", town.now - 9, town.now)), "r002")
+    middle, last = town.temporal["r001"], town.temporal["r002"]
+    ahead = GivenTree("r001", [("r000", "r002"), ("r002", "r001")])
+    middle.tree_changed(ahead)  # to it, the way to the trusted node leads by the one that sends
+    last.resolve(message, [Span("1@r000", 0, 1, 2)], True)
+    town.run(1.5)
+    assert (last.statistics().resolutions, middle.statistics().resolutions) == (1, 0)
+    assert town.trusted["r000"].statistics().unknown == 0
+    middle.tree_changed(GivenTree("r001", [("r000", "r001"), ("r001", "r002")]))
+    town.run(5)
+    assert (last.statistics().resolutions, middle.statistics().resolutions) == (1, 1)
+    assert town.trusted["r000"].statistics().unknown == 1

@@ -65,7 +65,7 @@ class Xcast:
                 else:
                     self.lost += len(share)
             elif hop is None or hop == came_from:
-                # Routers do not agree on the tree just now.
+                # Routers do not agree on the tree just now.  If that is still the way in a moment, it is the right one.
                 self._later(message, share, whole, tries)
             else:
                 self.sent += 1
