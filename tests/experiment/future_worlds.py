@@ -19,7 +19,9 @@ def e16(good: bool) -> Outcome:
 
 
 def e18(good: bool) -> Outcome:
-    return {"delay": computed({"longest": 1.0 if good else 1.5, "sent for later ones": 0.0 if good else 3.0})}
+    late, copies = (1.0, 0.0) if good else (1.5, 3.0)
+    numbers = {"longest": late, "sent for later ones": copies, "mean until handed over": late}
+    return {"delay": computed(numbers)}
 
 
 WORLDS: dict[str, Callable[..., Outcome]] = {"contextcast-e16": e16, "contextcast-e18": e18}

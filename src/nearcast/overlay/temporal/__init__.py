@@ -6,6 +6,10 @@
 ``areas``              behind which neighbour nodes lie that may know somebody
 ``lookup``             the way of a question to them, and of their answers: SH, FCH, PCHn
 ``attribute_index``    another way, for messages without a place
+``future``             messages that wait for somebody to come (``held``, ``concerned``)
+``hybrid``             what a message has to ask of the past, and what of the future
+``expiry``             for how long messages wait
+``overflow``           where there is no room for all of them
 ``xcast``              to the trusted nodes of many identities at once
 ``identities``         pseudonyms that one trusted node can resolve
 ``trusted_node``       knows who somebody is, judges when he was there (``uniting``), and delivers
@@ -14,5 +18,5 @@
 ``confirming``         messages that arrive although wires lose some
 ====================  ====================================================================================
 
-Sections and algorithms are those of the Contextcast dissertation; `docs/temporal.md` says where this differs, and why.
+Sections and algorithms are those of the Contextcast dissertation; `docs/temporal.md` and `docs/future.md` say where this differs, and why.
 """

@@ -8,8 +8,8 @@ What we mend in the document:
 
 - A context that comes is compared with the message before that is sent on (Alg. 6.8 leaves it out).
 - Where some predicate can only be decided at an instant at which nothing happens, the trusted node has a timer.
-- Hops are confirmed.  With another tree everybody forgets who else has a message, and offers it anew where it may be needed: whoever has it
-  takes no harm.  So in any tree that a router with the message is part of, it finds its way.
+- Hops are confirmed.  With another tree, everybody who has a message looks again behind whom it may be needed; a neighbour that joins is thought not
+  to have it, and takes no harm if it has.  So in any tree that a router with the message is part of, it finds its way.
 - With composites a message waits only where one covers what it asks for; where none does, it goes on at once, and counts as in vain if it was.
 """
 
@@ -182,7 +182,7 @@ class Future(Component):
             held.at.add(came_from)
         self._held.add(held)
         self._host.timers.after(max(ends + 1 - now, 0) / MICROSECONDS, lambda: self._last_look(held))
-        self._host.timers.after((forgotten - now) / MICROSECONDS, lambda: self._held.remove(held))
+        self._host.timers.after((forgotten - now) / MICROSECONDS, lambda: self._forget(held))
         here = self._here(held)
         self._held.began(held, here)
         if not answered:
@@ -193,6 +193,10 @@ class Future(Component):
         if came_from is not None:
             self._router.knowledge.judged(message, came_from, useful=bool(neighbours or here))
         self._make_room()
+
+    def _forget(self, held: Held) -> None:
+        if self._held.get(held.id) is held:
+            self._held.remove(held)
 
     def _last_look(self, held: Held) -> None:
         """Everything once more: a trusted node may have been out of reach when it was told, and who is still there is so for good."""
@@ -319,8 +323,6 @@ class Future(Component):
     # The tree (``routing.tree`` `Follower`)
 
     def tree_changed(self, tree: TreeView) -> None:  # noqa: ARG002 - what it is like, the knowledge knows
-        for held in self._held.all():
-            held.at.clear()
         self._look_soon()
 
     def joined(self, neighbour: Address) -> None:
