@@ -13,7 +13,7 @@ from tests.clocks import START, HandClock
 from nearcast.broker.temporal import context_history
 from nearcast.errors import QuotaExceeded
 from nearcast.model.geometry import Point
-from nearcast.model.temporal import RELATIONS, WITH_TOLERANCE, TemporalPredicate
+from nearcast.model.temporal import RELATIONS, WITH_TOLERANCE, TemporalPredicate, expiry
 from nearcast.model.time import MICROSECONDS
 
 REACH = '{"circle": 100, "at": [8.6512, 49.8728]}'
@@ -260,6 +260,6 @@ def test_the_expiry_of_a_predicate_shifts_with_it(relation: str) -> None:
     for a, b in ((START, START + MINUTE), (START, None), (None, START), (None, None), (START, START)):
         when = TemporalPredicate(relation, a, b, z)
         expected = when.expires_at()
-        found = context_history.expiry(when)
+        found = expiry(when)
         # Of what nothing satisfies, any time before all others will do.
         assert found == expected or (expected is not None and found is not None and max(expected, found) < 0)

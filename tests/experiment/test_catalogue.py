@@ -7,7 +7,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.experiment import adhoc_worlds, coexistence_worlds, contextcast_worlds, hybrid_worlds, steam_worlds
+from tests.experiment import (
+    adhoc_worlds,
+    coexistence_worlds,
+    contextcast_worlds,
+    future_worlds,
+    hybrid_worlds,
+    past_worlds,
+    steam_worlds,
+)
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
 
@@ -195,6 +203,8 @@ WORLDS = {
     **coexistence_worlds.WORLDS,
     **steam_worlds.WORLDS,
     **contextcast_worlds.WORLDS,
+    **past_worlds.WORLDS,
+    **future_worlds.WORLDS,
 }
 OF_DOCUMENTS = [each for each in EXPERIMENTS if each.document != "nearcast"]
 every_check = pytest.mark.parametrize(
@@ -245,7 +255,7 @@ def test_names_are_those_of_the_contract() -> None:
     numbers = {"e": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), "a": (1, 2, 3, 4, 5, 6)}
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
-    contextcast = [f"contextcast-e{number}" for number in range(1, 10)]
+    contextcast = [f"contextcast-e{number}" for number in (*range(1, 14), 16, 18)]
     assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *contextcast]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]

@@ -13,8 +13,11 @@ from nearcast.model.temporal import (
     CONTEXTCAST_RELATIONS,
     CQL2_RELATIONS,
     RELATIONS,
+    WIDENING,
     WITH_TOLERANCE,
     TemporalPredicate,
+    first_that_matters,
+    last_that_matters,
     message_class,
 )
 
@@ -210,3 +213,36 @@ def test_bounds_beyond_time_are_refused() -> None:
 def test_its_text_reads_back_as_itself() -> None:
     for predicate in predicates():
         assert parse_addressing(str(predicate)) == (None, predicate)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_only_widening_relations_stay_true_of_longer_intervals(relation: str) -> None:
+    z = 2 if relation in WITH_TOLERANCE else 0
+    when = TemporalPredicate(relation, 20, 30, z)
+    points = range(14, 37)
+    falsified = any(
+        when.holds(s, e) and not when.holds(longer_s, longer_e)
+        for s in points
+        for e in range(s + 1, 37)
+        for longer_s in range(14, s + 1)
+        for longer_e in range(e, 37)
+    )
+    assert falsified is (relation not in WIDENING)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("bounds", [(20, 24), (20, 20), (None, 20), (20, None), (None, None)])
+def test_what_lies_before_the_first_or_after_the_last_that_matters_makes_no_difference(
+    relation: str, bounds: tuple[int | None, int | None]
+) -> None:
+    when = TemporalPredicate(relation, *bounds, 1 if relation in WITH_TOLERANCE else 0)
+    first, last = first_that_matters(when), last_that_matters(when)
+    times = range(8, 36)
+    for start in times:
+        for end in range(start + 1, 36):
+            if first is not None and start < first:
+                assert when.holds(start, end) == when.holds(start - 5, end)
+                assert end >= first or not when.holds(start, end)
+            if last is not None and end > last:
+                assert when.holds(start, end) == when.holds(start, end + 5)
+                assert start <= last or not when.holds(start, end)

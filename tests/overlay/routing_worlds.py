@@ -32,6 +32,9 @@ class Wires(Network):
     def __init__(self, simulation: Simulation, *, check_wire: bool = True) -> None:
         super().__init__(simulation, "wired", local=False, overhead=0, check_wire=check_wire)
         self.loss = 0.0
+        self.cut: frozenset[str] = frozenset()
+        """Nothing reaches these, or comes from them."""
+
         self.longest = MICROSECONDS
         self.copies: dict[tuple[str, str, str], int] = {}
         """Of each message on each link."""
@@ -50,7 +53,7 @@ class Wires(Network):
             self.copies[link] = self.copies.get(link, 0) + 1
         parcel.sender.count(SENT, parcel.kind, parcel.size)
         self._in_flight += 1
-        lost = self._random.random() < self.loss
+        lost = self._random.random() < self.loss or not self.cut.isdisjoint((parcel.sender.address, parcel.receiver))
         self.simulation.at(
             self.simulation.time + 1 + int(self._random.random() * self.longest), self._arrive, (parcel, lost)
         )

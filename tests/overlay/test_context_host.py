@@ -9,6 +9,7 @@ import pytest
 from tests.overlay.routing_worlds import GivenTree, Wires
 
 from nearcast.errors import UnknownName
+from nearcast.model.area import Box
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.overlay.routing.access import PORT, Registration, Send
@@ -187,3 +188,15 @@ def test_what_no_device_could_have_said_is_counted_and_changes_nothing() -> None
     assert node is not None
     assert node.component(ContextNode).malformed == 2
     assert town.nodes[0].statistics().local == 0
+
+
+def test_the_last_check_is_of_the_reach_as_well() -> None:
+    town = Town()
+    got: list[str] = []
+    device = town.device("phone", "node0")
+    device.application(lambda event: got.append(event.id)).register("me", {"position": Point(49.5, 8.5)})
+    town.run(10)
+    for name, reach in (("e1", Box(8.0, 49.0, 9.0, 50.0)), ("e2", Box(8.0, 47.0, 9.0, 48.0))):
+        town.wires.links["node0"].post("phone", PORT, routed(Event(name, "news", 0, to="TRUE", reach=reach), "node0"))
+        town.run(5)
+    assert (got, device.refused) == (["e1"], 1)

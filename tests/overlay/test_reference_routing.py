@@ -8,6 +8,9 @@ from tests.oracle.strategies import WORLDS
 from tests.overlay.routing_changes import changed, changes, edges_of, messages
 from tests.overlay.routing_worlds import Overlay
 
+from nearcast.model.area import Box
+from nearcast.model.event import Event
+from nearcast.model.geometry import Point
 from nearcast.overlay.routing.messages import entry_of
 from nearcast.overlay.routing.reference import Reference
 from nearcast.overlay.routing.settings import RoutingSettings
@@ -140,3 +143,20 @@ def test_the_same_seed_is_the_same_run() -> None:
         return [*(router.statistics() for router in overlay.routers), list(overlay.wires.copies)]
 
     assert run() == run()
+
+
+def test_a_reach_is_part_of_whom_a_message_is_for() -> None:
+    """Who stands elsewhere neither gets it nor draws it there; who says nothing of his place stands nowhere."""
+    overlay = Overlay(3, Reference)
+    overlay.connect([(0, 1), (1, 2)])
+    inside, outside = Point(49.5, 8.5), Point(48.5, 8.5)
+    near = overlay.register(1, {"a": 1, "position": inside})
+    overlay.register(2, {"a": 1, "position": outside})
+    overlay.register(2, {"a": 1})
+    overlay.run(10)
+    event = Event("e", "news", 0, to="a = 1", reach=Box(8.0, 49.0, 9.0, 50.0))
+    overlay.delivered["e"] = []
+    overlay.routers[0].publish(event)
+    overlay.run(10)
+    assert overlay.got(event) == [near]
+    assert overlay.copies(event) == {"r001": 1}

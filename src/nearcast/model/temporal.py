@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from nearcast.errors import InvalidTime
-from nearcast.model.time import LARGEST, Instant, duration_text, instant, to_text
+from nearcast.model.time import LARGEST, MICROSECONDS, Instant, duration_text, instant, to_text
 
 _Bound = float  # an instant, or an infinity: Python compares int and float exactly
 _Relation = Callable[[_Bound, _Bound, _Bound, _Bound], bool]
@@ -57,6 +58,8 @@ _CONTEXTCAST: Final[dict[str, Callable[[_Bound, _Bound, _Bound, _Bound, int], bo
 CONTEXTCAST_RELATIONS: Final = tuple(_CONTEXTCAST)
 WITH_TOLERANCE: Final = ("equals", "meets", "met_by")
 RELATIONS: Final = (*CONTEXTCAST_RELATIONS, *CQL2_RELATIONS)
+WIDENING: Final = frozenset({"overlaps", "contains", "t_intersects", "t_contains"})
+"""What is true of an interval is true of every longer one that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +184,41 @@ def message_class(predicate: TemporalPredicate, now: Instant) -> str:
     if all(at <= now for at in decisions):
         return "historical"
     return "future" if all(at > now for at in decisions) else "hybrid"
+
+
+def expiry(predicate: TemporalPredicate) -> Instant | None:
+    """``predicate.expires_at()``, which takes 10 ms, but is the same for all predicates that differ only by a shift."""
+    anchor = predicate.b if predicate.a is None else predicate.a
+    if anchor is None:
+        return predicate.expires_at()
+    a, b = (None if bound is None else bound - anchor for bound in (predicate.a, predicate.b))
+    after = _expiry(predicate.relation, a, b, predicate.z)
+    return None if after is None else anchor + after
+
+
+@lru_cache(maxsize=1_024)
+def _expiry(relation: str, a: int | None, b: int | None, z: int) -> int | None:
+    shifted = TemporalPredicate(relation, None if a is None else _SOMEWHEN + a, None if b is None else _SOMEWHEN + b, z)
+    expires = shifted.expires_at()
+    return None if expires is None else expires - _SOMEWHEN
+
+
+_SOMEWHEN: Final = 1_000_000_000 * MICROSECONDS
+
+
+def first_that_matters(predicate: TemporalPredicate) -> Instant | None:
+    """Starts before it are all the same, and what ended before it does not satisfy; none: it may."""
+    bounds = [bound for bound in (predicate.a, predicate.b) if bound is not None]
+    if not bounds:
+        return None
+    first = min(bounds) - predicate.z - 2
+    return None if predicate.holds(first - 2, first - 1) else first
+
+
+def last_that_matters(predicate: TemporalPredicate) -> Instant | None:
+    """Ends after it are all the same, and what starts after it does not satisfy; none: it may."""
+    bounds = [bound for bound in (predicate.a, predicate.b) if bound is not None]
+    if not bounds:
+        return None
+    last = max(bounds) + predicate.z + 2
+    return None if predicate.holds(last + 1, last + 2) else last

@@ -7,5 +7,6 @@
 ``values``             coarse contexts: merging, similarity, possible match
 ``aggregation``        few coarse contexts instead of the many that came over one link
 ``routing``            what routers tell each other of contexts, and the way of a message to those it is for
+``temporal``           messages to those who were there, and who that was
 ====================  ====================================================================================
 """

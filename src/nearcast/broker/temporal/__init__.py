@@ -7,7 +7,7 @@
 ``held_back``        live messages that wait until then
 ``addressing``       messages to whoever was in a context, or will be (Contextcast)
 ``context_history``  who was: the recorded past of clients
-``validity``         when such a message becomes relevant to whom; ``reach_index``: to whom it may
+``validity``         when such a message becomes relevant to whom
 ``unpublishing``     taking an event back
 ``background``       the thread that reads the past
 ===================  =====================================================================

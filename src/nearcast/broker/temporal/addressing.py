@@ -32,11 +32,11 @@ from nearcast.broker.sessions.session import Held, Session
 from nearcast.broker.sessions.sessions import Sessions
 from nearcast.broker.temporal.background import Background
 from nearcast.broker.temporal.context_history import ContextHistory
-from nearcast.broker.temporal.reach_index import ReachIndex
 from nearcast.broker.temporal.validity import Validities
 from nearcast.errors import JournalFailed, NearcastError, QuotaExceeded
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, Put
 from nearcast.journal.entries import time_of
+from nearcast.matching.reach_index import ReachIndex
 from nearcast.model.acceptance import accepted
 from nearcast.model.delivery import in_area
 from nearcast.model.event import Event

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from nearcast.model.time import Instant
 from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address
 
 PORT: Final = 22
 
@@ -16,6 +18,11 @@ class Registration(Message, frozen=True, tag="registration"):
     context: int
     version: int
     attributes: dict[str, Any] | None
+    at: Instant | None = None
+    """Since when that holds, by the device's clock: what ends at one node at that instant may begin at another."""
+
+    identity: str | None = None
+    """The virtual identity under which it is archived; none: it is not."""
 
 
 class Present(Message, frozen=True, tag="present"):
@@ -38,5 +45,20 @@ class Send(Message, frozen=True, tag="send"):
     message: Routed
 
 
-FROM_DEVICE: Final = (Registration, Present, Send)
-TO_DEVICE: Final = (Routed, RegisterAgain)
+class Relay(Message, frozen=True, tag="relay"):
+    """For somebody who offers a service elsewhere; the node does not read it."""
+
+    to: Address
+    service: str
+    body: bytes
+
+
+class Relayed(Message, frozen=True, tag="relayed"):
+    """What somebody elsewhere answers, or says unasked."""
+
+    sender: Address
+    body: bytes
+
+
+FROM_DEVICE: Final = (Registration, Present, Send, Relay)
+TO_DEVICE: Final = (Routed, RegisterAgain, Relayed)

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from nearcast.matching.context_columns import Questions
-from nearcast.matching.entries import Judge, surely
+from nearcast.matching.entries import Judge
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.handles import Handle
@@ -70,8 +70,6 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__(judge if shared is None else shared.judge, absences)
         self._settings: Final = settings or AdaptiveSettings()
-        self.coarse = (judge if shared is None else shared.judge) is not surely
-        self._judge: Final = judge
         self._shared: Final = shared
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}
@@ -225,6 +223,7 @@ class Adaptive(HopLocal):
         tree, number = self._next(neighbour)
         self._say(neighbour, Unwanted(tree=tree, number=number, names=in_order(names)))
         self._cascade()
+        self._around.learnt(neighbour, None, frozenset())
 
     # Composites that are sent
 
@@ -306,6 +305,8 @@ class Adaptive(HopLocal):
             self._hear_one(neighbour, message)
         if any(not isinstance(message, Partials) or message.whole for message in said):
             self._cascade()
+        if any(not isinstance(message, (Partials, Unwanted)) for message in said):
+            self._around.learnt(neighbour, None, frozenset())
 
     def _hear_one(self, neighbour: Address, message: Stream) -> None:
         link = self._links[neighbour]
@@ -325,7 +326,7 @@ class Adaptive(HopLocal):
         names = frozenset(message.names)
         if message.whole:
             self._drop(neighbour, [other for other in link.held if other <= names])
-            link.held[names] = Held(names, self._judge, self._shared)
+            link.held[names] = Held(names, self.judge, self._shared)
         held = link.held.get(names)
         if held is None:  # what said that it is not wanted was lost, or is still on its way
             if not any(names <= other for other in link.held):
@@ -337,6 +338,8 @@ class Adaptive(HopLocal):
         for which, partial in partials_in(message):
             old, new = held.put(which, partial)
             changes.append((old, new))
+            if new is not None:
+                self._around.learnt(neighbour, *new)
             if not message.whole:
                 count_changes(link.updates, old, new)
         if not message.whole:

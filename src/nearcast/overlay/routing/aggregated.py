@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.errors import InvalidSettings
-from nearcast.matching.entries import EntryTable, Judge, Questions, surely
+from nearcast.matching.entries import EntryTable, Judge, Questions
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.overlay.aggregation.aggregates import Aggregates, Aggregation
@@ -112,8 +112,6 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self.coarse = (judge if shared is None else shared.judge) is not surely
-        self._judge: Final = judge
         self._shared: Final = shared
         self._links: dict[Address, _Link] = {}
         self._here: _Source
@@ -121,7 +119,7 @@ class Aggregated(HopLocal):
 
     def start(self, surroundings: Surroundings) -> None:
         super().start(surroundings)
-        self._here = _Source(self._aggregates(), self._judge, self._shared)
+        self._here = _Source(self._aggregates(), self.judge, self._shared)
         window = self._settings.window
         # Not all at one instant: routers did not start their clocks together.
         surroundings.timers.every(window, self._window_ends, first=surroundings.random.uniform(0.5, 1.5) * window)
@@ -249,7 +247,13 @@ class Aggregated(HopLocal):
                     news = [row for composite in message.composites for row in _rows(composite)]
                     self._take(link, [*link.nothing(), *news])
                 case Partials():
-                    self._take(link, _rows(message))
+                    news = _rows(message)
+                    self._take(link, news)
+                case _:
+                    continue
+            for _, partial, _ in news:
+                if partial is not None:
+                    self._around.learnt(neighbour, *partial)
 
     def _take(self, link: _Link, rows: list[_Row]) -> None:
         changes: list[AggregateChange] = []
@@ -266,14 +270,14 @@ class Aggregated(HopLocal):
 
     def _open(self) -> None:
         self._links = {
-            neighbour: _Link(self._aggregates(), self._judge, self._shared, incoming)
+            neighbour: _Link(self._aggregates(), self.judge, self._shared, incoming)
             for neighbour, incoming in self._incoming.items()
         }
 
     def _close(self, neighbour: Address) -> None:
         link = self._links[neighbour]
         self._take(link, link.nothing())
-        self._links[neighbour] = _Link(self._aggregates(), self._judge, self._shared, self._incoming[neighbour])
+        self._links[neighbour] = _Link(self._aggregates(), self.judge, self._shared, self._incoming[neighbour])
 
     def _everything(self, neighbour: Address, tree: int, number: int) -> tuple[Partials, ...]:
         rows = [row for source in self._sources(neighbour) for row in source.all()]

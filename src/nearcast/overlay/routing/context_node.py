@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from nearcast.errors import InvalidInput, Refused
 from nearcast.model.event import Event
+from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.assurance import AssuranceSettings, AssuredEndpoint
 from nearcast.overlay.handles import Handle
-from nearcast.overlay.routing.access import FROM_DEVICE, PORT, Present, RegisterAgain, Registration, Send
+from nearcast.overlay.routing.access import (
+    FROM_DEVICE,
+    PORT,
+    Present,
+    RegisterAgain,
+    Registration,
+    Relay,
+    Relayed,
+    Send,
+)
 from nearcast.overlay.routing.messages import context_of
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.routing.wire import Routed, event_in, routed
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Endpoint
+
+Recorder = Callable[[str, Instant, Context | None], None]
+"""``recorder(identity, at, context)``: since then this is the context of that virtual identity; none: it has none any more."""
 
 
 class ContextNode(Component):
@@ -28,6 +42,12 @@ class ContextNode(Component):
         self._lease: Final = lease
         """Seconds after which a device that says nothing is gone."""
 
+        self.recorders: Final[list[Recorder]] = []
+        """Are told of all contexts that have an identity, exactly as they are registered."""
+
+        self.relay: Callable[[Address, Relay], None] | None = None
+        """Carries what a device has to say to somebody elsewhere."""
+
         self.malformed = 0
         """What no device could have said."""
 
@@ -40,6 +60,7 @@ class ContextNode(Component):
 
         self._handles: Final[dict[tuple[Address, int], Handle]] = {}
         self._owner: Final[dict[Handle, Address]] = {}
+        self._identities: Final[dict[tuple[Address, int], str]] = {}
         self._heard: Final[dict[Address, Instant]] = {}
         self._host: Host
         self._router: Router
@@ -63,6 +84,8 @@ class ContextNode(Component):
                     self._compare(device, message)
                 case Send():
                     self._router.publish(event_in(message.message), sender=device)
+                case Relay() if self.relay is not None:
+                    self.relay(device, message)
         except InvalidInput:
             self.malformed += 1
         except Refused:
@@ -85,20 +108,38 @@ class ContextNode(Component):
         context = None if message.attributes is None else context_of(message.attributes)
         key = device, message.context
         handle = self._handles.get(key)
+        at = self._host.now() if message.at is None else message.at
         if context is None:
-            self._remove(key)
+            self._remove(key, at)
         elif handle is None:
             handle = self._handles[key] = self._router.register(context)
             self._owner[handle] = device
         else:
             self._router.update(handle, context)
         versions[message.context] = message.version
+        if context is not None:
+            self._record(key, message.identity, at, context)
 
-    def _remove(self, key: tuple[Address, int]) -> None:
+    def _remove(self, key: tuple[Address, int], at: Instant | None = None) -> None:
         handle = self._handles.pop(key, None)
         if handle is not None:
             del self._owner[handle]
             self._router.remove(handle)
+            self._record(key, None, self._host.now() if at is None else at, None)
+
+    def _record(self, key: tuple[Address, int], identity: str | None, at: Instant, context: Context | None) -> None:
+        before = self._identities.pop(key, None)
+        if before is not None and before != identity:
+            for record in self.recorders:
+                record(before, at, None)
+        if identity is not None:
+            self._identities[key] = identity
+            for record in self.recorders:
+                record(identity, at, context)
+
+    def tell(self, device: Address, sender: Address, body: bytes) -> None:
+        """Hand something from elsewhere to a device."""
+        self._endpoint.send(device, Relayed(sender, body))
 
     def _drop_silent(self) -> None:
         before = self._host.now() - round(self._lease * MICROSECONDS)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from nearcast.matching.entries import Judge, surely
 from nearcast.model.history import Context
 from nearcast.model.time import Instant
 from nearcast.overlay.handles import Handle
@@ -15,6 +16,13 @@ from nearcast.overlay.routing.tree import TreeView
 from nearcast.overlay.routing.wire import Routed
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Timers
+
+Learnt = Callable[[Address, Context | None, frozenset[str]], None]
+"""``learnt(neighbour, context, optional)``: this, as far as is told, lies behind that neighbour now; none: less is known than before."""
+
+
+def _nobody_waits(neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+    """Messages are sent on at once, or never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,9 @@ class Surroundings:
     random: Random
     send: Callable[[Address, Message], None]
     """To a neighbour in the tree."""
+
+    learnt: Learnt = _nobody_waits
+    """For messages that wait for somebody to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +75,13 @@ class Knowledge(ABC):
     kinds: ClassVar[tuple[type[Message], ...]]
     """Messages that it understands."""
 
-    coarse: bool = True
-    """Whether it asks of what it was told what is possible: coarse contexts are safe with it."""
+    judge: Judge
+    """What counts as a match."""
+
+    @property
+    def coarse(self) -> bool:
+        """Whether it asks of what it was told what is possible: coarse contexts are safe with it."""
+        return self.judge is not surely
 
     @abstractmethod
     def start(self, surroundings: Surroundings) -> None: ...

@@ -16,7 +16,7 @@ from operator import xor
 from typing import Final
 
 from nearcast.errors import InvalidInput
-from nearcast.matching.entries import GroupTable, Judge, surely
+from nearcast.matching.entries import GroupTable, Judge, Questions, surely
 from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
@@ -56,9 +56,9 @@ class Reference(Knowledge):
         shared: SharedContexts | None = None,
     ) -> None:
         self._settings: Final = settings or RoutingSettings()
-        self.coarse = (judge if shared is None else shared.judge) is not surely
         self._known: Final = Known(self._settings.tombstone)
         self._contexts: Final = SharedContexts(judge, remember=0) if shared is None else shared
+        self.judge = self._contexts.judge
         self._table: Final[GroupTable[Handle]] = GroupTable(shared=self._contexts)
         self._noted: Final = shared is not None
         self._tree: TreeView = NoTree()
@@ -125,6 +125,9 @@ class Reference(Knowledge):
             else:
                 noted = entry.__dict__ if self._noted else None
                 self._table.put(entry.handle, self._group(entry.origin), context, known=noted)
+                hop = self._tree.next_hop(entry.origin)
+                if hop is not None:
+                    self._around.learnt(hop, context, frozenset())
         for neighbour in self._neighbours:
             if neighbour != came_from:
                 self._updates += 1
@@ -154,8 +157,12 @@ class Reference(Knowledge):
     # Messages
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
+        return self.behind(asked(message), came_from)
+
+    def behind(self, questions: Questions, came_from: Address | None) -> list[Address]:
+        """The neighbours behind which something meets one of the conjuncts."""
         side_of, neighbours = self._side, self._neighbours
-        sides = {side_of[group] for group in self._table.groups(asked(message))}
+        sides = {side_of[group] for group in self._table.groups(questions)}
         return [neighbours[side] for side in sorted(sides) if side != _NOWHERE and neighbours[side] != came_from]
 
     # The tree

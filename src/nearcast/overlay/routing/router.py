@@ -13,13 +13,13 @@ from nearcast.model.history import Context
 from nearcast.model.time import Instant
 from nearcast.overlay.assurance import AssuranceStatistics, AssuredEndpoint
 from nearcast.overlay.handles import Handle
-from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Surroundings
+from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Learnt, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
 from nearcast.overlay.routing.messages import PORT, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.senders import Senders
 from nearcast.overlay.routing.settings import RoutingSettings
-from nearcast.overlay.routing.tree import NoTree, TreeView
+from nearcast.overlay.routing.tree import Follower, NoTree, TreeView, packed, unpacked
 from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
 from nearcast.overlay.topology.topology import Topology
 from nearcast.runtime.host import Component, Host
@@ -82,14 +82,21 @@ class Router(Component):
             )
         self.knowledge: Final = knowledge
         self.deliver: Deliver | None = deliver
+        self.at_another_time: Callable[[Event], None] | None = None
+        """Takes messages that speak of other times than now (``overlay.temporal``)."""
+
         self.local: Final = LocalContexts(reporting, shared)
         self._settings: Final = settings or RoutingSettings()
         self._tree: TreeView = NoTree()
+        self._followers: Final[list[Follower]] = []
         self._seen: Final = Recent()
         self._number: Instant = 0
         self._published = self._received = self._forwarded = self._delivered = self._in_vain = self._repeated = 0
         self._malformed = self._denied = 0
         self._senders: Final = senders
+        self.learnt: Learnt | None = None
+        """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
+
         self._host: Host
         self._endpoint: AssuredEndpoint
 
@@ -110,8 +117,19 @@ class Router(Component):
             if isinstance(component, Topology):
                 component.listen(self)
         self.knowledge.start(
-            Surroundings(me=host.name, now=host.now, timers=host.timers, random=host.random("routing"), send=self._send)
+            Surroundings(
+                me=host.name,
+                now=host.now,
+                timers=host.timers,
+                random=host.random("routing"),
+                send=self._send,
+                learnt=self._learnt,
+            )
         )
+
+    def follow(self, follower: Follower) -> None:
+        """Whoever else routes along the tree is told of it by the router, which alone listens to the topology."""
+        self._followers.append(follower)
 
     def statistics(self) -> RouterStatistics:
         return RouterStatistics(
@@ -167,7 +185,12 @@ class Router(Component):
             event = replace(event, publisher=sender or event.publisher or self._host.name)
             self._senders.admit(event.publisher or "", event, self._host.now())
         if event.when is not None:
-            raise InvalidEvent(f"event {event.id!r} is for another time than now, which routers do not know of yet")
+            if self.at_another_time is None:
+                raise InvalidEvent(
+                    f"event {event.id!r} is for another time than now, of which this router knows nothing; it has no archive"
+                )
+            self.at_another_time(event)
+            return
         message = routed(event, self._host.name)
         self._published += 1
         self._seen.add(message.id, self._host.now())
@@ -207,6 +230,10 @@ class Router(Component):
             if self.deliver is not None:
                 self.deliver(event_in(message), handles)
 
+    def _learnt(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        if self.learnt is not None:
+            self.learnt(neighbour, context, optional)
+
     def _send(self, neighbour: Address, message: Message) -> None:
         self._endpoint.send(neighbour, message)
 
@@ -215,18 +242,27 @@ class Router(Component):
     def tree_changed(self, tree: TreeView) -> None:
         self._tree = tree
         self.knowledge.tree_changed(tree)
+        for follower in self._followers:
+            follower.tree_changed(tree)
 
     def joined(self, neighbour: Address) -> None:
         self.knowledge.joined(neighbour)
+        for follower in self._followers:
+            follower.joined(neighbour)
 
     def left(self, neighbour: Address) -> None:
         self.knowledge.left(neighbour)
         for message in self._endpoint.forget(neighbour):
             if isinstance(message, Routed):  # by whatever way there is now; who has it already drops it
                 self._endpoint.send_all(self.knowledge.towards(message, None), message)
+        for follower in self._followers:
+            follower.left(neighbour)
 
     def news(self, neighbour: Address) -> bytes:
-        return self.knowledge.news(neighbour)
+        return packed([self.knowledge.news(neighbour), *(each.news(neighbour) for each in self._followers)])
 
     def heard(self, neighbour: Address, news: bytes) -> None:
-        self.knowledge.heard_news(neighbour, news)
+        first, *others = unpacked(news)
+        self.knowledge.heard_news(neighbour, first)
+        for follower, said in zip(self._followers, others, strict=False):
+            follower.heard(neighbour, said)

@@ -28,6 +28,20 @@ class TreeView(Protocol):
         """The neighbour behind which it lies; none: it is this one, or cannot be reached."""
 
 
+class Follower(Protocol):
+    """Whoever wants to be told of the tree beside a router (``overlay.topology.topology`` `TreeListener` says of what)."""
+
+    def tree_changed(self, tree: TreeView) -> None: ...
+
+    def joined(self, neighbour: Address) -> None: ...
+
+    def left(self, neighbour: Address) -> None: ...
+
+    def news(self, neighbour: Address) -> bytes: ...
+
+    def heard(self, neighbour: Address, news: bytes) -> None: ...
+
+
 class NoTree:
     """Before the first tree is known: nobody can be reached."""
 
@@ -40,3 +54,19 @@ class NoTree:
 
     def next_hop(self, router: Address) -> Address | None:  # noqa: ARG002 - to nobody
         return None
+
+
+def packed(parts: Iterable[bytes]) -> bytes:
+    """News of several in one, each with its length before it; nothing if nobody has any."""
+    parts = list(parts)
+    return b"".join(len(part).to_bytes(2, "little") + part for part in parts) if any(parts) else b""
+
+
+def unpacked(news: bytes) -> list[bytes]:
+    """What ``packed`` was given; of what it did not make, whatever that is."""
+    parts = []
+    while news:
+        end = 2 + int.from_bytes(news[:2], "little")
+        parts.append(news[2:end])
+        news = news[end:]
+    return parts or [b""]

@@ -11,10 +11,12 @@ from nearcast.matching.entries import Questions, questions
 from nearcast.model.area import Box
 from nearcast.model.area_text import area_of_tree, area_tree
 from nearcast.model.cql2 import parse, parse_addressing
+from nearcast.model.evaluation import evaluate
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.normal_form import disjunctive_normal_form
-from nearcast.model.predicate import Comparison, Literal, Predicate, Property, Spatial, literal_parts
+from nearcast.model.history import POSITION, Context
+from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
+from nearcast.model.predicate import And, Comparison, Literal, Predicate, Property, Spatial, literal_parts
 from nearcast.model.predicate_text import to_text
 from nearcast.overlay.routing.messages import attributes_tree, context_of
 from nearcast.runtime.messages import Message
@@ -87,11 +89,24 @@ def event_in(message: Routed) -> Event:
     return event
 
 
+def addressing(event: Event) -> tuple[Conjunct, ...]:
+    """Whom it is for: its conjuncts, each with its reach, in which who is to get it stands."""
+    if event.reach is None:
+        return event.conjuncts
+    reach = Spatial("s_within", POSITION, event.reach)
+    return tuple((*conjunct, reach) for conjunct in event.conjuncts)
+
+
+def meets(event: Event, context: Context) -> bool:
+    """Whether it is for whoever is in that context."""
+    return any(evaluate(And(conjunct), context) is True for conjunct in addressing(event))
+
+
 def asked(message: Routed) -> Questions:
     """The addressing, as tables want it."""
     found: Questions | None = message.__dict__.get("asked")
     if found is None:
-        found = message.__dict__["asked"] = questions(event_in(message).conjuncts)
+        found = message.__dict__["asked"] = questions(addressing(event_in(message)))
     return found
 
 

@@ -51,6 +51,10 @@ class ReachIndex:
             if not there:
                 del self._cells[cell]
 
+    def all(self) -> Iterator[str]:
+        """For somebody who may be anywhere."""
+        return iter(list(self._where))
+
     def near(self, *positions: Point | None) -> Iterator[str]:
         """All that may hold at one of these positions, each once."""
         yield from list(self._everywhere)
