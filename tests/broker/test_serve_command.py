@@ -40,12 +40,11 @@ def test_it_stops_within_five_seconds_whatever_goes_on_and_everything_acknowledg
             assert {"mqtt", "http"} <= broker.addresses.keys()
             address = broker.addresses["mqtt"]
             going = [asyncio.create_task(_load(address, number)) for number in range(5)]
-            asleep = socket.create_connection(address)  # says nothing, ever
-            await asyncio.sleep(0.5)  # let the load run
-            began = time.monotonic()
-            assert await asyncio.to_thread(broker.stop) == 0
-            assert time.monotonic() - began < 5.0
-            asleep.close()
+            with socket.create_connection(address):  # says nothing, ever
+                await asyncio.sleep(0.5)  # let the load run
+                began = time.monotonic()
+                assert await asyncio.to_thread(broker.stop) == 0
+                assert time.monotonic() - began < 5.0
             counts = await asyncio.gather(*going)
             assert all(counts), counts
             assert not [line for line in broker.said if "Traceback" in line or " ERROR " in line], broker.said

@@ -125,3 +125,4 @@ def test_start_imports_nothing_slow() -> None:
 def test_statuses_are_the_agreed_ones() -> None:
     assert command_line.FAILURE == 1
     assert command_line.INTERRUPTED == 128 + signal.SIGINT
+    assert command_line.TERMINATED == 128 + signal.SIGTERM

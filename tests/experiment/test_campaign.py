@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,17 +195,24 @@ def test_a_result_whose_recording_is_gone_or_another_is_made_again(made: Path, s
 
 
 @pytest.mark.slow
-def test_an_interruption_ends_all_processes_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "kill", "status", "said"),
+    [(signal.SIGINT, os.killpg, 130, ["nearcast: interrupted"]), (signal.SIGTERM, os.kill, 143, [])],
+    ids=["interrupted", "terminated"],
+)
+def test_an_interruption_ends_all_processes_at_once(
+    sent: signal.Signals, kill: Callable[[int, int], None], status: int, said: list[str], tmp_path: Path
+) -> None:
     command = [str(COMMAND), "experiment", "run", "bypass-e1", "--jobs", "2", "--out", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         # Runs of 25 minutes are under way as soon as there are folders for two of them.
         under_way = "bypass-e1/full/seed-*/*/_unfinished"
         wait_until(lambda: len(list(tmp_path.glob(under_way))) >= 2 or process.poll() is not None)
         assert process.poll() is None
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait() == 130
+        kill(process.pid, sent)  # a terminal sends to the whole group, whoever terminates to the process alone
+        assert process.wait() == status
         assert process.stderr is not None
-        assert process.stderr.read().splitlines() == ["nearcast: interrupted"]
+        assert process.stderr.read().splitlines() == said
     wait_until(lambda: not _lives(process.pid))
 
 

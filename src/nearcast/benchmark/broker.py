@@ -7,11 +7,7 @@ of the two a figure is about.
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -24,7 +20,6 @@ from nearcast.benchmark.peers.server import Server, generator_core, on_core
 from nearcast.benchmark.report import OURSELVES, Measurement, Missing, Report, machine, ratios
 
 _BUSY: Final = 0.5
-_TERMINATED: Final = 128 + signal.SIGTERM
 
 Wanted = Callable[[Measurement], bool]
 
@@ -46,7 +41,7 @@ def run(
     load = round(os.getloadavg()[0], 2)
     if load > _BUSY:
         progress(f"others are using this machine (load {load}): expect smaller figures, and fast servers to lose most")
-    with _ending_properly(), on_core(generator_core()):
+    with on_core(generator_core()):
         for name in courses or COURSES:
             COURSES[name](course)
     results = tuple(found.results)
@@ -115,16 +110,3 @@ def _durable(results: tuple[Measurement, ...]) -> Iterator[tuple[str, Wanted]]:
 
 def _contains(rows: list[Measurement], like: dict[str, int], row: Measurement) -> bool:
     return row in rows and like.items() <= row.parameters.items()
-
-
-@contextmanager
-def _ending_properly() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that no server outlives the benchmark."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

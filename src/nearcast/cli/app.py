@@ -1,12 +1,16 @@
 """The command itself: its options, and the one place where errors become exit statuses.
 
-Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption. Everything that takes
+Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption, 143 a
+SIGTERM. Everything that takes
 time to import is imported inside the commands, so that ``--version`` and ``--help`` answer at once.
 """
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -21,7 +25,7 @@ from nearcast.cli.transition import transition
 from nearcast.cli.watch import watch
 from nearcast.errors import NearcastError
 
-FAILURE, INTERRUPTED = 1, 130
+FAILURE, INTERRUPTED, TERMINATED = 1, 130, 143
 
 app = typer.Typer(
     name="nearcast",
@@ -68,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
     try:
-        status = app(given, prog_name="nearcast", standalone_mode=False)
-        sys.stdout.flush()
+        with _ending_properly():
+            status = app(given, prog_name="nearcast", standalone_mode=False)
+            sys.stdout.flush()
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)  # of the command that was called wrongly
         command = context.command_path if context else "nearcast"
@@ -89,6 +94,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+@contextmanager
+def _ending_properly() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does, so that nothing that a command has started outlives it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _describe(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from nearcast.model.event import Event
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.scenario.contextcast.network import RouterNetwork
 
 SETTLING: Final = 10.0

@@ -18,7 +18,7 @@ from nearcast.model.event import Event
 from nearcast.model.history import POSITION
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.model.values import Value
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.topology.models import Layout
 from nearcast.scenario.contextcast.attributes import Model
 from nearcast.scenario.contextcast.audit import Audit

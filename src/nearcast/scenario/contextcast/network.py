@@ -12,7 +12,7 @@ from typing import Final
 from nearcast.model.event import Event
 from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.topology.link_state import LinkStates
 from nearcast.overlay.topology.models import Layout, on_plane

@@ -19,7 +19,7 @@ from nearcast.model.event import Event
 from nearcast.model.history import POSITION
 from nearcast.model.predicate import Spatial
 from nearcast.model.time import MICROSECONDS, Instant
-from nearcast.overlay.routing.messages import Handle
+from nearcast.overlay.handles import Handle
 from nearcast.runtime.legs import Leg
 from nearcast.runtime.simulation.mobility.random_walk import RandomWalk
 from nearcast.runtime.simulation.plane import Bounds
