@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.oracle.strategies import WORLDS
 from tests.overlay.routing_changes import changed, changes, edges_of, everybody_gets_it, messages, restless
 from tests.overlay.routing_worlds import Overlay
+from tests.overlay.temporal.test_future import Life
 
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Box
@@ -295,3 +296,11 @@ def test_while_contexts_and_trees_change_and_words_are_lost_nobody_is_missed(
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidSettings):
         AbsenceSettings(**wrong)
+
+
+@pytest.mark.parametrize("make", [aggregated, both_chapters])
+@pytest.mark.parametrize("seed", range(4))
+def test_messages_that_wait_for_somebody_hear_that_nobody_is_not_so_any_more(make: Make, seed: int) -> None:
+    life = Life(seed, lambda: make(AbsenceSettings(after=1, window=5.0)))
+    life.live(12, 5)
+    life.check()

@@ -70,7 +70,6 @@ class Adaptive(HopLocal):
     ) -> None:
         super().__init__(judge if shared is None else shared.judge, absences)
         self._settings: Final = settings or AdaptiveSettings()
-        self.judge = judge if shared is None else shared.judge
         self._shared: Final = shared
         self._condense: Final = condense
         self._local: Final[dict[Handle, Context]] = {}

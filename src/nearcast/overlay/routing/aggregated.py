@@ -112,7 +112,6 @@ class Aggregated(HopLocal):
         self._aggregation: Final = aggregation or Aggregation()
         self._settings: Final = settings or AggregatedSettings()
         self._domains: Final = domains or Domains()
-        self.judge = judge if shared is None else shared.judge
         self._shared: Final = shared
         self._links: dict[Address, _Link] = {}
         self._here: _Source

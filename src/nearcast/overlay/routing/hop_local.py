@@ -22,7 +22,7 @@ from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.absences import Absences, AbsenceSettings, literals_in
 from nearcast.overlay.routing.composites import Partial, partials_in, read
 from nearcast.overlay.routing.knowledge import Knowledge, Surroundings
-from nearcast.overlay.routing.messages import STREAM, Absence, Again, Everything, Partials, Stream
+from nearcast.overlay.routing.messages import STREAM, Absence, Again, Everything, Partials, Somebody, Stream
 from nearcast.overlay.routing.streams import MOST_WAITING, Incoming
 from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed
@@ -38,6 +38,7 @@ class HopLocal(Knowledge):
     """``absences``: whether neighbours also tell each other who is *not* behind them."""
 
     def __init__(self, judge: Judge, absences: AbsenceSettings | None = None) -> None:
+        self.judge = judge
         self._absences: Final = (
             None if absences is None else Absences(absences, judge, self._possible, self._say_absence)
         )
@@ -103,6 +104,7 @@ class HopLocal(Knowledge):
         """Something that was known of that neighbour's side is not any more."""
         if self._absences is not None:
             self._absences.changed(neighbour)
+            self._around.learnt(neighbour, None, frozenset())
 
     def _say_absence(self, neighbour: Address, kind: type[Absence], conjunct: str) -> None:
         self._updates += 1
@@ -147,6 +149,8 @@ class HopLocal(Knowledge):
         for message in said:
             if self._absences is not None and isinstance(message, Absence):
                 self._absences.hear(neighbour, message)
+                if isinstance(message, Somebody):
+                    self._around.learnt(neighbour, None, frozenset())
 
     def _hear(self, neighbour: Address, said: list[Stream]) -> None:
         absences = self._absences

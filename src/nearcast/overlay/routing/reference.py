@@ -57,8 +57,8 @@ class Reference(Knowledge):
     ) -> None:
         self._settings: Final = settings or RoutingSettings()
         self._known: Final = Known(self._settings.tombstone)
-        self.judge = judge if shared is None else shared.judge
         self._contexts: Final = SharedContexts(judge, remember=0) if shared is None else shared
+        self.judge = self._contexts.judge
         self._table: Final[GroupTable[Handle]] = GroupTable(shared=self._contexts)
         self._noted: Final = shared is not None
         self._tree: TreeView = NoTree()

@@ -23,6 +23,7 @@ from nearcast.model.history import POSITION
 from nearcast.model.normal_form import Conjunct
 from nearcast.model.predicate import Spatial
 from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.overlay.routing.wire import addressing
 from nearcast.runtime.buckets import Bucket, bucket
 
 EVERYWHERE: Final = 4 * math.pi * EARTH_RADIUS**2 / 1e6
@@ -113,13 +114,13 @@ class Senders:
             number
             for number, rule in enumerate(self._rules)
             if rule.is_for(sender)
-            and (rule.within is None or all(_lies_in(rule.within, conjunct) for conjunct in event.conjuncts))
+            and (rule.within is None or all(_lies_in(rule.within, conjunct) for conjunct in addressing(event)))
         ]
 
     def _takes(self, number: int, sender: str, event: Event, now: Instant) -> bool:
         key = number, sender
         spent = self._spent.setdefault(key, _Spent(self._rules[number]))
-        size = math.fsum(map(_square_kilometres, event.conjuncts))
+        size = math.fsum(map(_square_kilometres, addressing(event)))
         # First the area: whoever asks for too much of it has not spent a message.
         if spent.area is not None and not spent.area.take(now, size):
             return False
