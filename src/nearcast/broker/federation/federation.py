@@ -15,12 +15,13 @@ from mqtt5 import PublishPacket
 
 from nearcast.broker.federation.contexts import ContextReports
 from nearcast.broker.federation.custody import Custody, CustodyStatistics
-from nearcast.broker.federation.event_ids import EventIds
+from nearcast.broker.federation.event_ids import EventIds, key_of
 from nearcast.broker.federation.events import FederatedEvents, FederatedEventsStatistics
 from nearcast.broker.federation.interests import PREFIX as TOPICS
 from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.notices import NoticeBoard
 from nearcast.broker.federation.parcels import Done, Parcels
+from nearcast.broker.federation.replicas import Replicas, ReplicasStatistics
 from nearcast.broker.federation.roaming import PREFIX as CLIENTS
 from nearcast.broker.federation.roaming import Roaming, RoamingStatistics
 from nearcast.broker.federation.settings import FederationSettings
@@ -32,16 +33,20 @@ from nearcast.broker.federation.wire import (
     SECOND_LOOK,
     Claim,
     Granted,
+    Holding,
     Notice,
     Notices,
     Parcel,
+    Released,
+    Replica,
+    Replicated,
     Stored,
     Summary,
 )
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import ConnectionFailed, SetupError
+from nearcast.errors import ConnectionFailed, JournalFailed, SetupError
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -102,6 +107,7 @@ class FederationStatistics:
     custody: CustodyStatistics
     events: FederatedEventsStatistics
     roaming: RoamingStatistics
+    replicas: ReplicasStatistics
     topology: TopologyStatistics
     routing: RouterStatistics
     link: TcpStatistics
@@ -193,6 +199,17 @@ class Federation:
         self.interests: Final = Interests(
             self.name, self.board, sessions.all, lambda call: broker.loop.call_later(0.05, call), self.roaming.left
         )
+        self.replicas: Final = Replicas(
+            self.name,
+            settings.replicate,
+            journal,
+            self.custody,
+            self._now,
+            self._send,
+            lambda: () if self._tree is None else tuple(sorted(self._tree.neighbours)),
+            self._addresses_get,
+            lambda key, body: self.events.look_again(key, body, [], _unheard),
+        )
         self.events: Final = FederatedEvents(
             self.name,
             journal,
@@ -200,6 +217,7 @@ class Federation:
             self.custody,
             self.ids,
             self.interests,
+            self.replicas,
             self._knowledge,
             self.parcels.loose,
             self.roaming.came,
@@ -220,6 +238,7 @@ class Federation:
             self.custody.statistics(),
             self.events.statistics(),
             self.roaming.statistics(),
+            self.replicas.statistics(),
             self._topology.statistics(),
             self._overlay.statistics(),
             self._link.statistics(),
@@ -231,6 +250,7 @@ class Federation:
         """Take up what an earlier life left: sessions are back, their messages are not."""
         self.ids.load()
         self.custody.load()
+        self.replicas.load()
         self.roaming.load()
 
     def resume(self) -> None:
@@ -351,6 +371,9 @@ class Federation:
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Any:
         return self.events.outbound(event, message, publisher, channel)
 
+    def after(self, publisher: Session, event: str, acknowledge: Acknowledge) -> Acknowledge:
+        return self.replicas.again(key_of(publisher.client, event), acknowledge)
+
     def came_before(self, publisher: Session, event: str) -> bool:
         return self.events.came_before(publisher, event)
 
@@ -382,6 +405,14 @@ class Federation:
                 self.roaming.claimed(sender, message)
             case Granted():
                 self.roaming.granted(message)
+            case Replica():
+                self.replicas.hear(sender, message)
+            case Replicated():
+                self.replicas.replicated(message)
+            case Holding():
+                self.replicas.asked(sender, message)
+            case Released():
+                self.replicas.released(message)
 
     def _open(self, parcel: Parcel, puts: list[Put], done: Done) -> None:
         match parcel.kind:
@@ -450,6 +481,7 @@ class Federation:
         self.board.tick()
         self.roaming.tick()
         self.custody.tick()
+        self.replicas.tick()
         self._reconsider()
         self.ids.tidy()
 
@@ -481,3 +513,7 @@ def _is_everywhere(host: str) -> bool:
 
 def _listed(addresses: frozenset[Address]) -> str:
     return ", ".join(sorted(map(name_of, addresses))) or "none"
+
+
+def _unheard(_failed: JournalFailed | None) -> None:
+    """Nobody waits for it."""
