@@ -78,6 +78,9 @@ NAME: Final = "name"
 KNOWN: Final = "broker/"
 INTERFACE: Final = "wired"
 
+SETTLING: Final = 10.0
+"""Seconds for which clients are not let in while other brokers are looked for."""
+
 EVERY: Final = 1.0
 """Seconds between two looks at what waits."""
 
@@ -159,6 +162,9 @@ class Federation:
         self._hops: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._tree: Tree | None = None
+        self._told: Final = asyncio.Event()
+        """Set when a neighbour has said what it knows."""
+
         self._moves: dict[tuple[str, str], list[Instant]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
@@ -289,8 +295,20 @@ class Federation:
         self.interests.say()
         for text in self.settings.join:
             await self._join(text)
+        if self.settings.join or topology.contacts:
+            await self._settled()
         log.info("this is %s of a federation", self.address)
         return host, port
+
+    async def _settled(self) -> None:
+        """Until it knows what the others know: a client that were let in before would be taken for a new one, and what it publishes
+        would find nobody.  If nobody is there, that is so.
+        """
+        try:
+            async with asyncio.timeout(SETTLING):
+                await self._told.wait()
+        except TimeoutError:
+            log.warning("no other broker is in reach; clients are let in all the same")
 
     async def _join(self, text: str) -> None:
         """The first time at once, so that an operator hears what is wrong; then for as long as it takes."""
@@ -401,6 +419,8 @@ class Federation:
                 self.custody.stored(sender, message)
             case Notices() | Summary():
                 self.board.hear(sender, message)
+                if self._tree is not None and sender in self._tree.neighbours:
+                    self._told.set()  # contexts came before, on the same link
             case Claim():
                 self.roaming.claimed(sender, message)
             case Granted():
