@@ -25,7 +25,7 @@ from nearcast.errors import BenchmarkError, NearcastError
 
 Progress = Callable[[str], None]
 
-_HEALING: Final = 300.0
+_HEALING: Final = 120.0
 """Seconds after the last kill in which all must have arrived."""
 
 _OUTAGE: Final = 1.0
