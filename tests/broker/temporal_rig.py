@@ -77,6 +77,7 @@ class Wire:
         return True
 
     def taken_over(self) -> None: ...
+    def moved(self) -> None: ...
 
     def ids(self) -> list[str]:
         return [told(packet, names.ID) or "" for packet in self.got]

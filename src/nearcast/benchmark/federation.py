@@ -25,7 +25,7 @@ from nearcast.errors import BenchmarkError, NearcastError
 
 Progress = Callable[[str], None]
 
-_HEALING: Final = 300.0
+_HEALING: Final = 120.0
 """Seconds after the last kill in which all must have arrived."""
 
 _OUTAGE: Final = 1.0
@@ -195,13 +195,17 @@ class _Run:
                 await person.client.go_to(self.brokers[person.at].url)
 
     async def _kill(self, end: float) -> None:
-        while time.monotonic() + self.campaign.kill_every <= end:
-            await asyncio.sleep(self.campaign.kill_every)
-            broker = self.random.choice([broker for broker in self.brokers if broker.up])
-            self.kills.append(time.monotonic())
-            await broker.kill()
-            self.progress(f"killed {broker.name}")
-            await broker.start()
+        async with asyncio.TaskGroup() as rising:
+            while time.monotonic() + self.campaign.kill_every <= end:
+                await asyncio.sleep(self.campaign.kill_every)
+                up = [broker for broker in self.brokers if broker.up]
+                if len(up) < 2:  # on a machine this slow nobody would be left
+                    continue
+                broker = self.random.choice(up)
+                self.kills.append(time.monotonic())
+                await broker.kill()
+                self.progress(f"killed {broker.name}, {len(up) - 1} are left")
+                rising.create_task(broker.start())
 
     async def heal(self) -> None:
         """Until everything has arrived, or nothing more will."""
@@ -217,7 +221,16 @@ class _Run:
         await asyncio.gather(*(person.client.close() for person in self.people), return_exceptions=True)
         await asyncio.gather(*(each.task for each in self.people if each.task is not None), return_exceptions=True)
 
+    def _tell_lost(self) -> None:
+        for name in sorted(self.acknowledged):
+            without = [person for person in self._team(self.sent[name].team) if not person.got[name]]
+            if without:
+                ago = time.monotonic() - self.sent[name].at
+                shown = ", ".join(f"{person.name} at b{person.at}" for person in without[:5])
+                self.progress(f"{name}, sent {ago:.1f} s ago, did not reach {len(without)}: {shown}")
+
     def outcome(self) -> Outcome:
+        self._tell_lost()
         wanted = [(person, name) for name in self.acknowledged for person in self._team(self.sent[name].team)]
         lost = sum(not person.got[name] for person, name in wanted)
         doubled = sum(count - 1 for person in self.people for count in person.got.values())

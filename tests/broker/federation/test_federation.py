@@ -12,6 +12,7 @@ from tests.broker.federation.people import person, story
 from tests.waiting import until
 
 import nearcast
+from nearcast.errors import QuotaExceeded
 
 CAR = "mode = 'car'"
 
@@ -159,3 +160,21 @@ def test_a_broker_with_another_secret_does_not_start_and_says_why(
     (tmp_path / "new" / "secret").write_text("quite another secret than theirs")
     with pytest.raises(AssertionError, match=r"cannot join the federation: .*it knows another secret"):
         newcomer.start()
+
+
+@pytest.mark.slow
+@story
+async def test_with_replicas_what_was_acknowledged_outlives_a_broker_that_never_returns(tmp_path: Path) -> None:
+    with federation(tmp_path, 2, "replicate = true") as (first, second):
+        async with nearcast.connect(first.url, client_id="replicating") as sender:
+            async with person(first.url, "patient", waits=True):
+                pass
+            await sender.publish("news", "kept twice", to="waits = true")
+            assert second.status()["replicas"]["kept"] == 1
+        await asyncio.to_thread(first.kill)
+        async with person(second.url, "patient", waits=True) as patient:
+            await patient.until_got("kept twice")
+        await until(lambda: second.status()["brokers"] == {"b0": False}, pause=0.1)
+        async with nearcast.connect(second.url, client_id="alone") as sender:
+            with pytest.raises(QuotaExceeded, match="replica"):
+                await sender.publish("news", "kept once only", to="waits = true")

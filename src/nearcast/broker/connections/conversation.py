@@ -298,6 +298,12 @@ class Conversation:
             DisconnectReasonCode.SESSION_TAKEN_OVER, "another connection with this client id took the session over"
         )
 
+    def moved(self) -> None:
+        """The client came to another broker.  Not "taken over", which tells clients to stay away: if it is here all the same, it may
+        come again, and then both brokers know.
+        """
+        self.end(DisconnectReasonCode.USE_ANOTHER_SERVER, "another broker of the federation has this client now")
+
     def end(self, code: DisconnectReasonCode, why: str) -> None:
         """The broker ends it."""
         log.info("%s: disconnected: %s", self, why)

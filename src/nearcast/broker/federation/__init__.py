@@ -10,6 +10,7 @@
 ``notices``            what all brokers know: homes of clients, topics that are wanted
 ``contexts``           what the overlay is told of the clients here
 ``interests``          which topics are wanted where
+``replicas``           nothing is acknowledged before a neighbour has it as well, if that is wanted
 ``roaming``            clients that come from another broker, and go to one
 ``wire``               what brokers say to each other
 =====================  =====================================================================

@@ -14,6 +14,7 @@ from nearcast.broker.federation.custody import Custody, Kept
 from nearcast.broker.federation.event_ids import EventIds, Standing, key_of
 from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.parcels import Done
+from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
 from nearcast.broker.publishing.entries import entry_of, event_in, message_in, plain_event
 from nearcast.broker.publishing.message import Message
@@ -53,9 +54,13 @@ class Concerning:
     puts: Sequence[Put]
     concerned: bool
     then: Callable[[JournalFailed | None], None]
+    later: Callable[[Acknowledge], Acknowledge] = lambda acknowledge: acknowledge
 
     def written(self, failed: JournalFailed | None) -> None:
         self.then(failed)
+
+    def after(self, acknowledge: Acknowledge) -> Acknowledge:
+        return self.later(acknowledge)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +71,7 @@ class FederatedEvents:
     custody: Custody
     ids: EventIds
     interests: Interests
+    replicas: Replicas
     knowledge: Reference
     loose: Loose
     came: Callable[[Session], bool]
@@ -94,7 +100,8 @@ class FederatedEvents:
         brokers = self.concerned(event)
         self._sent += bool(brokers)
         key = key_of(None if publisher is None else publisher.client, event.id)
-        body = encode(EventBody(entry_of(event, message, None), message.retain, channel)) if brokers else b""
+        needed = bool(brokers) or self.replicas.on
+        body = encode(EventBody(entry_of(event, message, None), message.retain, channel)) if needed else b""
         if not message.qos and event.when is None:
 
             def go(failed: JournalFailed | None) -> None:
@@ -102,6 +109,7 @@ class FederatedEvents:
                     self.loose(EVENT, body, brokers)
 
             return Concerning((), bool(brokers), go)
+        self.replicas.check()
         puts = [] if self.ids.standing(key) is not Standing.NEW else [self.ids.begin(key)]
         fresh = bool(puts)
         if brokers:
@@ -113,8 +121,12 @@ class FederatedEvents:
                 self.ids.end(key, failed=failed is not None)
             if brokers:
                 self.custody.end(key, brokers, failed=failed is not None)
+            if failed is None:
+                self.replicas.ask(key, body, brokers)
+            else:
+                self.replicas.drop(key)
 
-        return Concerning(puts, bool(brokers), written)
+        return Concerning(puts, bool(brokers), written, lambda acknowledge: self.replicas.after(key, acknowledge))
 
     def came_before(self, publisher: Session, event: str) -> bool:
         return self.ids.standing(key_of(publisher.client, event)) is not Standing.NEW
@@ -130,13 +142,14 @@ class FederatedEvents:
     ) -> None:
         self._repeated += 1
         concerning = self.outbound(event, message, publisher, channel)
+        answer = concerning.after(acknowledge)
 
         def written(failed: JournalFailed | None) -> None:
             concerning.written(failed)
             if failed is None:
-                acknowledge(PubAckReasonCode.SUCCESS, None)
+                answer(PubAckReasonCode.SUCCESS, None)
             else:
-                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+                answer(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
 
         self.journal.write(puts=[*puts, *concerning.puts], then=written)
 

@@ -15,12 +15,13 @@ from mqtt5 import PublishPacket
 
 from nearcast.broker.federation.contexts import ContextReports
 from nearcast.broker.federation.custody import Custody, CustodyStatistics
-from nearcast.broker.federation.event_ids import EventIds
+from nearcast.broker.federation.event_ids import EventIds, key_of
 from nearcast.broker.federation.events import FederatedEvents, FederatedEventsStatistics
 from nearcast.broker.federation.interests import PREFIX as TOPICS
 from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.notices import NoticeBoard
 from nearcast.broker.federation.parcels import Done, Parcels
+from nearcast.broker.federation.replicas import Replicas, ReplicasStatistics
 from nearcast.broker.federation.roaming import PREFIX as CLIENTS
 from nearcast.broker.federation.roaming import Roaming, RoamingStatistics
 from nearcast.broker.federation.settings import FederationSettings
@@ -32,16 +33,20 @@ from nearcast.broker.federation.wire import (
     SECOND_LOOK,
     Claim,
     Granted,
+    Holding,
     Notice,
     Notices,
     Parcel,
+    Released,
+    Replica,
+    Replicated,
     Stored,
     Summary,
 )
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import ConnectionFailed, SetupError
+from nearcast.errors import ConnectionFailed, JournalFailed, SetupError
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -73,6 +78,9 @@ NAME: Final = "name"
 KNOWN: Final = "broker/"
 INTERFACE: Final = "wired"
 
+SETTLING: Final = 10.0
+"""Seconds for which clients are not let in while other brokers are looked for."""
+
 EVERY: Final = 1.0
 """Seconds between two looks at what waits."""
 
@@ -102,6 +110,7 @@ class FederationStatistics:
     custody: CustodyStatistics
     events: FederatedEventsStatistics
     roaming: RoamingStatistics
+    replicas: ReplicasStatistics
     topology: TopologyStatistics
     routing: RouterStatistics
     link: TcpStatistics
@@ -153,6 +162,9 @@ class Federation:
         self._hops: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._tree: Tree | None = None
+        self._told: Final = asyncio.Event()
+        """Set when a neighbour has said what it knows."""
+
         self._moves: dict[tuple[str, str], list[Instant]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
@@ -193,6 +205,17 @@ class Federation:
         self.interests: Final = Interests(
             self.name, self.board, sessions.all, lambda call: broker.loop.call_later(0.05, call), self.roaming.left
         )
+        self.replicas: Final = Replicas(
+            self.name,
+            settings.replicate,
+            journal,
+            self.custody,
+            self._now,
+            self._send,
+            lambda: () if self._tree is None else tuple(sorted(self._tree.neighbours)),
+            self._addresses_get,
+            lambda key, body: self.events.look_again(key, body, [], _unheard),
+        )
         self.events: Final = FederatedEvents(
             self.name,
             journal,
@@ -200,6 +223,7 @@ class Federation:
             self.custody,
             self.ids,
             self.interests,
+            self.replicas,
             self._knowledge,
             self.parcels.loose,
             self.roaming.came,
@@ -220,6 +244,7 @@ class Federation:
             self.custody.statistics(),
             self.events.statistics(),
             self.roaming.statistics(),
+            self.replicas.statistics(),
             self._topology.statistics(),
             self._overlay.statistics(),
             self._link.statistics(),
@@ -231,6 +256,7 @@ class Federation:
         """Take up what an earlier life left: sessions are back, their messages are not."""
         self.ids.load()
         self.custody.load()
+        self.replicas.load()
         self.roaming.load()
 
     def resume(self) -> None:
@@ -269,8 +295,20 @@ class Federation:
         self.interests.say()
         for text in self.settings.join:
             await self._join(text)
+        if self.settings.join or topology.contacts:
+            await self._settled()
         log.info("this is %s of a federation", self.address)
         return host, port
+
+    async def _settled(self) -> None:
+        """Until it knows what the others know: a client that were let in before would be taken for a new one, and what it publishes
+        would find nobody.  If nobody is there, that is so.
+        """
+        try:
+            async with asyncio.timeout(SETTLING):
+                await self._told.wait()
+        except TimeoutError:
+            log.warning("no other broker is in reach; clients are let in all the same")
 
     async def _join(self, text: str) -> None:
         """The first time at once, so that an operator hears what is wrong; then for as long as it takes."""
@@ -351,6 +389,9 @@ class Federation:
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Any:
         return self.events.outbound(event, message, publisher, channel)
 
+    def after(self, publisher: Session, event: str, acknowledge: Acknowledge) -> Acknowledge:
+        return self.replicas.again(key_of(publisher.client, event), acknowledge)
+
     def came_before(self, publisher: Session, event: str) -> bool:
         return self.events.came_before(publisher, event)
 
@@ -378,10 +419,20 @@ class Federation:
                 self.custody.stored(sender, message)
             case Notices() | Summary():
                 self.board.hear(sender, message)
+                if self._tree is not None and sender in self._tree.neighbours:
+                    self._told.set()  # contexts came before, on the same link
             case Claim():
                 self.roaming.claimed(sender, message)
             case Granted():
                 self.roaming.granted(message)
+            case Replica():
+                self.replicas.hear(sender, message)
+            case Replicated():
+                self.replicas.replicated(message)
+            case Holding():
+                self.replicas.asked(sender, message)
+            case Released():
+                self.replicas.released(message)
 
     def _open(self, parcel: Parcel, puts: list[Put], done: Done) -> None:
         match parcel.kind:
@@ -450,6 +501,7 @@ class Federation:
         self.board.tick()
         self.roaming.tick()
         self.custody.tick()
+        self.replicas.tick()
         self._reconsider()
         self.ids.tidy()
 
@@ -481,3 +533,7 @@ def _is_everywhere(host: str) -> bool:
 
 def _listed(addresses: frozenset[Address]) -> str:
     return ", ".join(sorted(map(name_of, addresses))) or "none"
+
+
+def _unheard(_failed: JournalFailed | None) -> None:
+    """Nobody waits for it."""

@@ -51,8 +51,8 @@ class Home(msgspec.Struct, frozen=True, array_like=True):
     clean: bool
     """What was there before is not wanted."""
 
-    basis: int
-    """The version that the author knew of."""
+    basis: tuple[int, str]
+    """Version and author of the announcement that the author knew of."""
 
     before: str = ""
     """The broker where it was then."""
@@ -234,10 +234,11 @@ class Roaming:
         if home is None and not session.durable:
             return  # it will not outlive its connection, and nobody waits for it
         before = "" if home is None else home.broker
-        self._announce(session, clean=clean, basis=0 if notice is None else notice.version, before=before)
+        self._announce(session, notice, clean=clean, before=before)
 
-    def _announce(self, session: Session, *, clean: bool, basis: int, before: str) -> None:
+    def _announce(self, session: Session, known: Notice | None, *, clean: bool, before: str) -> None:
         user = self.sessions.users.get(session.client)
+        basis = (0, "") if known is None else (known.version, known.author)
         notice = self.board.post(PREFIX + session.client, encode(Home(self.me, user, clean, basis, before)))
         self.gone(before, self.me)
         self._moved.pop(session.client, None)
@@ -278,7 +279,7 @@ class Roaming:
         if home.broker == self.me:
             return
         if session.forward is None and session.connection is not None and not self._knew_of_us(client, home):
-            self._announce(session, clean=False, basis=notice.version, before=home.broker)
+            self._announce(session, notice, clean=False, before=home.broker)
             return
         if home.user != self.sessions.users.get(client):
             log.warning("client %r of another user is at %s now; what is for this one stays here", client, home.broker)
@@ -287,14 +288,14 @@ class Roaming:
 
     def _knew_of_us(self, client: str, home: Home) -> bool:
         announced = self._announced.get(client)
-        return announced is None or home.basis >= announced
+        return announced is None or home.basis == (announced, self.me)
 
     def _depart(self, session: Session, notice: Notice, home: Home) -> None:
         client = session.client
         conversation = self.lifecycle.conversations.get(client)
         self.lifecycle.wills.cancelled(session)
         if conversation is not None:
-            conversation.taken_over()
+            conversation.moved()
         if not session.alive:
             return
         if home.clean:

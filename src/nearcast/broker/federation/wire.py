@@ -16,7 +16,6 @@ SECOND_LOOK: Final = "second look"
 """An event that waits for a broker out of reach: some of its clients have come to the receiver meanwhile."""
 
 RELAY: Final = "relay"
-REPLICA: Final = "replica"
 
 
 class Parcel(Message, frozen=True, tag="parcel"):
@@ -35,6 +34,33 @@ class Stored(Message, frozen=True, tag="stored"):
 
     key: str
     number: int
+
+
+class Replica(Message, frozen=True, tag="replica"):
+    """Keep this as well: an event of its owner, and the brokers that it is for."""
+
+    key: str
+    owner: str
+    brokers: tuple[str, ...]
+    body: bytes
+
+
+class Replicated(Message, frozen=True, tag="replicated"):
+    """It is on the disk of who says so."""
+
+    key: str
+
+
+class Holding(Message, frozen=True, tag="holding"):
+    """Replicas that somebody keeps, to their owner: are they still needed?"""
+
+    keys: tuple[str, ...]
+
+
+class Released(Message, frozen=True, tag="released"):
+    """These are not."""
+
+    keys: tuple[str, ...]
 
 
 class Notice(msgspec.Struct, frozen=True, array_like=True):
@@ -105,7 +131,7 @@ class RelayBody(msgspec.Struct, frozen=True, array_like=True):
     identifiers: tuple[int, ...]
 
 
-KINDS: Final = (Parcel, Stored, Notices, Summary, Claim, Granted)
+KINDS: Final = (Parcel, Stored, Notices, Summary, Claim, Granted, Replica, Replicated, Holding, Released)
 encode: Final = msgspec.msgpack.Encoder().encode
 event_body: Final = msgspec.msgpack.Decoder(EventBody).decode
 relay_body: Final = msgspec.msgpack.Decoder(RelayBody).decode

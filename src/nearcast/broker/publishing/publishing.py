@@ -69,12 +69,18 @@ class Outbound(Protocol):
     def written(self, failed: JournalFailed | None) -> None:
         """The event is on disk, or need not be; or it could not be written."""
 
+    def after(self, acknowledge: Acknowledge) -> Acknowledge:
+        """How to acknowledge it: perhaps not at once."""
+
 
 class Beyond(Protocol):
     """Other brokers of the same federation."""
 
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Outbound:
         """Whom else the event concerns; raises ``QuotaExceeded`` if too much waits for them."""
+
+    def after(self, publisher: Session, event: str, acknowledge: Acknowledge) -> Acknowledge:
+        """How to acknowledge an event that comes again: perhaps not before the first one is."""
 
     def came_before(self, publisher: Session, event: str) -> bool:
         """Whether an event of that id came by another broker, and is here already."""
@@ -187,6 +193,8 @@ class Publishing:
         if event.when is not None:
             self.addressing.check(session, event)
         if read.id is not None and self._came_before(session, read.id):
+            if self.beyond is not None:
+                acknowledge = self.beyond.after(session, read.id, acknowledge)
             self._finish((session.identity, read.id), puts, acknowledge)
             return
         message = message_of(packet, read.topic, now)
@@ -235,15 +243,18 @@ class Publishing:
         if self.beyond is not None:
             copies = _fresh(copies, event.id)
         outbound = None if beyond is None else beyond.outbound(event, message, publisher, channel)
+        answer = acknowledge if outbound is None else outbound.after(acknowledge)
         more = [self.retained.set(message)] if message.retain else []
         kept = self.retained.messages.get(event.topic)
 
         def write(entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None) -> int:
             try:
                 return self.journal.write(entries, rows, then)
-            except NearcastError:  # it does not even try
+            except NearcastError as error:  # it does not even try
                 if message.retain:
                     self.retained.written(event.topic, kept, failed=True)
+                if outbound is not None:
+                    outbound.written(JournalFailed(str(error)))
                 _forget(copies, event.id)
                 raise
 
@@ -274,13 +285,13 @@ class Publishing:
                 for target in lasting:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
-                acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+                answer(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
                 return
             self.deliver(copies, message)
             if event.when is not None:
                 self.addressing.publish(event, message, publisher)
             nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)
-            acknowledge(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
+            answer(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
 
         if message.qos:
             offset = message.offset = write((entry,), [*more, *puts], written)

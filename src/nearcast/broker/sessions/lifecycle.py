@@ -24,9 +24,12 @@ from nearcast.mqtt import names
 
 
 class Conversing(Protocol):
-    """A conversation that can be ended because its client came by another connection."""
+    """A conversation that can be ended because its client came by another connection, or to another broker."""
 
     def taken_over(self) -> None: ...
+
+    def moved(self) -> None:
+        """The client is said to have come to another broker of the federation."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,212 @@
+"""Nothing is acknowledged before a neighbour has stored it as well (the option ``replicate``).
+
+A replica says of an event which brokers it is for.  While its owner lives nothing happens to it, until the owner has passed the event
+on and some time has gone by.  If the owner dies, whoever has the replica sends the event on its way: to all that it was for, and to
+the owner itself, where it is recognised should it return.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from mqtt5 import PubAckReasonCode
+
+from nearcast.broker.federation.custody import Custody
+from nearcast.broker.federation.wire import EVENT, Holding, Released, Replica, Replicated
+from nearcast.broker.publishing.publishing import Acknowledge
+from nearcast.errors import JournalFailed, QuotaExceeded
+from nearcast.journal import Journal, Put
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address, Sending
+
+log: Final = logging.getLogger(__name__)
+TABLE: Final = "replicas"
+RETRY: Final = 2 * MICROSECONDS
+KEPT: Final = 60 * MICROSECONDS
+"""For so long a replica stays although its owner has passed the event on: it may still be on its way to the owner's own clients."""
+
+DEAD: Final = 5 * MICROSECONDS
+"""An owner that cannot be reached for so long is not waited for."""
+
+AT_ONCE: Final = 500
+FAILURE: Final = 0x80
+"""Reason codes from here on say that something was refused."""
+
+
+class ReplicaRow(msgspec.Struct, frozen=True, array_like=True):
+    owner: str
+    brokers: tuple[str, ...]
+    body: bytes
+    since: Instant
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A replica that a neighbour is asked to keep."""
+
+    message: Replica
+    to: Address | None
+    sent: Instant
+    then: list[Callable[[], None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasStatistics:
+    kept: int
+    wanted: int
+    """Events that are not acknowledged yet, because no neighbour has stored them."""
+
+    taken_over: int
+
+
+@dataclass(slots=True, eq=False)
+class Replicas:
+    me: str
+    on: bool
+    journal: Journal
+    custody: Custody
+    now: Callable[[], Instant]
+    send: Callable[[Address, Message], Sending]
+    neighbours: Callable[[], Sequence[Address]]
+    address: Callable[[str], Address | None]
+    """Of a broker that can be reached."""
+
+    open: Callable[[str, bytes], None]
+    """``open(key, body)``: an event whose owner is gone may be for somebody here."""
+
+    _kept: dict[str, ReplicaRow] = field(default_factory=dict)
+    _wanted: dict[str, _Wanted] = field(default_factory=dict)
+    _missing: dict[str, Instant] = field(default_factory=dict)
+    """Owners that cannot be reached, and since when."""
+
+    _turn: int = 0
+    _taken_over: int = 0
+
+    def statistics(self) -> ReplicasStatistics:
+        return ReplicasStatistics(len(self._kept), len(self._wanted), self._taken_over)
+
+    # The owner
+
+    def check(self) -> None:
+        if self.on and not self.neighbours():
+            raise QuotaExceeded("no other broker is in reach that could keep a replica (federation.replicate)")
+
+    def ask(self, key: str, body: bytes, brokers: Iterable[str]) -> None:
+        """The event is on disk here."""
+        wanted = self._wanted.get(key)
+        if wanted is not None and wanted.to is None:
+            wanted.message = Replica(key, self.me, tuple(brokers), body)
+            self._send(wanted)
+
+    def drop(self, key: str) -> None:
+        """The event could not be written, and will be refused."""
+        self._wanted.pop(key, None)
+
+    def after(self, key: str, acknowledge: Acknowledge) -> Acknowledge:
+        """Acknowledge that event only when it has its replica."""
+        if not self.on:
+            return acknowledge
+        wanted = self._wanted.setdefault(key, _Wanted(Replica(key, self.me, (), b""), None, 0))
+        return self._later(wanted, acknowledge)
+
+    def again(self, key: str, acknowledge: Acknowledge) -> Acknowledge:
+        """The same for an event that comes again: its replica may be there already."""
+        wanted = self._wanted.get(key)
+        return acknowledge if wanted is None else self._later(wanted, acknowledge)
+
+    def _later(self, wanted: _Wanted, acknowledge: Acknowledge) -> Acknowledge:
+        def answer(code: PubAckReasonCode, why: str | None) -> None:
+            if int(code) >= FAILURE:
+                self._wanted.pop(wanted.message.key, None)
+                acknowledge(code, why)
+            elif wanted.message.key not in self._wanted:
+                acknowledge(code, why)
+            else:
+                wanted.then.append(lambda: acknowledge(code, why))
+
+        return answer
+
+    def _send(self, wanted: _Wanted) -> None:
+        neighbours = self.neighbours()
+        wanted.sent = self.now()
+        if neighbours:
+            self._turn += 1
+            wanted.to = neighbours[self._turn % len(neighbours)]
+            self.send(wanted.to, wanted.message)
+
+    def replicated(self, message: Replicated) -> None:
+        wanted = self._wanted.pop(message.key, None)
+        for then in () if wanted is None else wanted.then:
+            then()
+
+    def asked(self, sender: Address, message: Holding) -> None:
+        """Somebody keeps replicas of ours: those of events that are on their way are still needed."""
+        done = tuple(key for key in message.keys if self.custody.get(key) is None)
+        self.send(sender, Released(done))
+
+    # Who keeps it
+
+    def hear(self, sender: Address, message: Replica) -> None:
+        row = ReplicaRow(message.owner, message.brokers, message.body, self.now())
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is None:
+                self._kept[message.key] = row
+                self.send(sender, Replicated(message.key))
+
+        self.journal.write(puts=(Put(TABLE, message.key, msgspec.msgpack.encode(row)),), then=written)
+
+    def released(self, message: Released) -> None:
+        self._forget([key for key in message.keys if key in self._kept])
+
+    def _forget(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            del self._kept[key]
+        if keys:
+            self.journal.write(puts=[Put(TABLE, key, None) for key in keys])
+
+    # From time to time
+
+    def tick(self) -> None:
+        now = self.now()
+        for wanted in self._wanted.values():
+            if wanted.message.body and now >= wanted.sent + RETRY:
+                self._send(wanted)
+        old: dict[str, list[str]] = {}
+        for key, row in list(self._kept.items()):
+            if self.address(row.owner) is None:
+                if now >= self._missing.setdefault(row.owner, now) + DEAD:
+                    self._take_over(key, row)
+            else:
+                self._missing.pop(row.owner, None)
+                if now >= row.since + KEPT and len(old.setdefault(row.owner, [])) < AT_ONCE:
+                    old[row.owner].append(key)
+        for owner, keys in old.items():
+            address = self.address(owner)
+            if address is not None:
+                self.send(address, Holding(tuple(keys)))
+
+    def _take_over(self, key: str, row: ReplicaRow) -> None:
+        """Its owner is gone: it is our event now."""
+        del self._kept[key]
+        self._taken_over += 1
+        log.info("an event of %s, which is gone, is sent on its way from here", row.owner)
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is not None:
+                self._kept[key] = row
+                return
+            self.journal.write(puts=(Put(TABLE, key, None),))
+            self.open(key, row.body)
+
+        self.custody.add(key, EVENT, row.body, sorted({*row.brokers, row.owner} - {self.me}), written)
+
+    def load(self) -> None:
+        self._kept = {
+            key: msgspec.msgpack.decode(data, type=ReplicaRow) for key, data in self.journal.load(TABLE).items()
+        }
