@@ -157,3 +157,49 @@ def test_a_trusted_node_that_was_out_of_reach_is_told_in_the_end(relation: str) 
     town.run(400)
     assert town.receivers(event) == town.expected(event)
     assert "ada" in town.receivers(event)
+
+
+@pytest.mark.parametrize("knowledge", [Reference, Adaptive, Aggregated])
+def test_who_is_back_after_a_partition_is_found_by_routers_whose_neighbours_have_not_changed(
+    knowledge: Callable[[], Knowledge],
+) -> None:
+    town = WaitingTown(4, [(0, 1), (1, 2), (0, 3)], TemporalSettings(settling=3.0), knowledge=knowledge)
+    ada = town.person("ada", trusted=0)
+    ada.register("me", {"role": "staff"})
+    ada.go("r003", inside(3))
+    town.run(10)
+    town.connect([(0, 1), (1, 2)])
+    town.run(10)
+    event = town.message("overlaps", 0, 1_000)
+    town.publish(1, event)
+    town.run(10)
+    assert ada.got == []
+    town.connect([(0, 1), (1, 2), (2, 3)])
+    town.run(30)
+    assert ada.got == ["e"]
+
+
+@pytest.mark.parametrize("knowledge", [Reference, Aggregated])
+def test_who_was_there_for_a_moment_only_is_told_of_when_the_message_comes_too_late_for_him(
+    knowledge: Callable[[], Knowledge],
+) -> None:
+    """He is gone before the message that he drew there has arrived."""
+    town = WaitingTown(
+        6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], TemporalSettings(settling=3.0), longest=30_000, knowledge=knowledge
+    )
+    ada = town.person("ada")
+    ada.register("me", {"role": "staff"})
+    town.run(5)
+    event = town.message("overlaps", 0, 1_000)
+    town.publish(0, event)
+    town.run(5)
+    ada.go("r005", inside(5))
+    town.run(0.08)
+    ada.go(None, None)
+    assert town.holding() == ["r000"]
+    town.run(10)
+    assert town.holding() == town.names
+    ada.contexts["me"] = {"role": "guest"}
+    ada.go("r000", inside(0))
+    town.run(30)
+    assert (ada.got, town.expected(event)) == (["e"], ["ada"])

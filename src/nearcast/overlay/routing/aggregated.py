@@ -84,6 +84,9 @@ class _Link(_Source):
         self.said: Final[EntryTable[int]] = EntryTable(judge)
         """The neighbour's own words."""
 
+        self.partials: Final[dict[int, Partial]] = {}
+        """The same, one by one."""
+
 
 class Aggregated(HopLocal):
     def __init__(
@@ -208,13 +211,18 @@ class Aggregated(HopLocal):
                     gone = [(number, None) for number, _ in link.said.items()]
                     news = [row for composite in message.composites for row in partials_in(composite)]
                     self._take(link, [*gone, *news])
+                    news = [*gone, *news]
                 case Partials():
                     news = partials_in(message)
                     self._take(link, news)
                 case _:
                     continue
-            for _, partial in news:
+            for number, partial in news:
+                old = link.partials.pop(number, None)
+                if old is not None:
+                    self._around.lost(neighbour, *old)
                 if partial is not None:
+                    link.partials[number] = partial
                     self._around.learnt(neighbour, *partial)
 
     def _take(self, link: _Link, rows: list[Change]) -> None:

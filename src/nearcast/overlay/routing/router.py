@@ -78,6 +78,9 @@ class Router(Component):
         self.learnt: Learnt | None = None
         """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
 
+        self.lost: Learnt | None = None
+        """Is told when they are not there any more."""
+
         self._host: Host
         self._endpoint: Endpoint
 
@@ -96,6 +99,7 @@ class Router(Component):
                 random=host.random("routing"),
                 send=self._send,
                 learnt=self._learnt,
+                lost=self._lost,
             )
         )
 
@@ -195,6 +199,10 @@ class Router(Component):
     def _learnt(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
         if self.learnt is not None:
             self.learnt(neighbour, context, optional)
+
+    def _lost(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        if self.lost is not None:
+            self.lost(neighbour, context, optional)
 
     def _send(self, neighbour: Address, message: Message) -> None:
         self._endpoint.send(neighbour, message)

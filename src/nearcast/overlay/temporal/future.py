@@ -8,13 +8,14 @@ What we mend in the document:
 
 - A context that comes is compared with the message before that is sent on (Alg. 6.8 leaves it out).
 - Where some predicate can only be decided at an instant at which nothing happens, the trusted node has a timer.
-- Hops are confirmed.  With another tree everybody forgets who else has a message, and offers it anew where it may be needed: whoever has it
-  takes no harm.  So in any tree that a router with the message is part of, it finds its way.
+- Hops are confirmed.  With another tree, everybody who has a message looks again behind whom it may be needed; a neighbour that joins is thought not
+  to have it, and takes no harm if it has.  So in any tree that a router with the message is part of, it finds its way.
 - With composites a message waits only where one covers what it asks for; where none does, it goes on at once, and counts as in vain if it was.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.routing.context_node import ContextNode
 from nearcast.overlay.routing.router import Router
-from nearcast.overlay.routing.tree import TreeView
+from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed, event_in, one_hop_further, routed
 from nearcast.overlay.temporal.confirming import Confirming
 from nearcast.overlay.temporal.expiry import Lifetimes
@@ -35,6 +36,12 @@ from nearcast.overlay.temporal.overflow import give_away, takers
 from nearcast.overlay.temporal.temporal_router import TemporalRouter
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Cancellable, Endpoint
+
+_ON_ITS_WAY: Final = 60 * MICROSECONDS
+"""No message takes longer."""
+
+_MOST_GONE: Final = 10_000
+"""Contexts of which that is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,10 @@ class Future(Component):
         self.settings: Final = settings or FutureSettings()
         self._held: Final = HeldMessages()
         self._looking: Cancellable | None = None
+        self._tree: TreeView = NoTree()
+        self._gone: Final[deque[tuple[Instant, Address, Context, frozenset[str]]]] = deque(maxlen=_MOST_GONE)
+        """What lay behind neighbours lately."""
+
         self._sent = self._pushed = self._brought = self._told = self._late = self._malformed = 0
         self._host: Host
         self._router: Router
@@ -102,7 +113,7 @@ class Future(Component):
         self._endpoint = host.link(temporal.settings.interface).open(KEEP_PORT, self._receive, *WAITING)
         self._confirming = Confirming(host, temporal.settings, self._endpoint.send)
         self._router.follow(self)
-        self._router.learnt = self.learnt
+        self._router.learnt, self._router.lost = self.learnt, self.lost
         temporal.later = self.publish
         temporal.lookup.keeper = self
         self._node = next((each for each in host.components if isinstance(each, ContextNode)), None)
@@ -182,17 +193,22 @@ class Future(Component):
             held.at.add(came_from)
         self._held.add(held)
         self._host.timers.after(max(ends + 1 - now, 0) / MICROSECONDS, lambda: self._last_look(held))
-        self._host.timers.after((forgotten - now) / MICROSECONDS, lambda: self._held.remove(held))
+        self._host.timers.after((forgotten - now) / MICROSECONDS, lambda: self._forget(held))
         here = self._here(held)
         self._held.began(held, here)
         if not answered:
             self._tell(held, here)
         neighbours = self._router.knowledge.towards(message, came_from)
+        neighbours += [each for each in self._just_gone(held) if each not in (came_from, *neighbours)]
         for neighbour in neighbours:
             self._send(held, neighbour)
         if came_from is not None:
             self._router.knowledge.judged(message, came_from, useful=bool(neighbours or here))
         self._make_room()
+
+    def _forget(self, held: Held) -> None:
+        if self._held.get(held.id) is held:
+            self._held.remove(held)
 
     def _last_look(self, held: Held) -> None:
         """Everything once more: a trusted node may have been out of reach when it was told, and who is still there is so for good."""
@@ -210,6 +226,24 @@ class Future(Component):
         for held in list(self._held.concerning(context)):
             if neighbour not in held.at and held.meets(context, optional, judge):
                 self._send(held, neighbour)
+
+    def lost(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        """This lay behind that neighbour, and does not any more."""
+        if context is not None:
+            now = self._host.now()
+            self._gone.append((now, neighbour, context, optional))
+            while self._gone[0][0] < now - _ON_ITS_WAY:
+                self._gone.popleft()
+
+    def _just_gone(self, held: Held) -> list[Address]:
+        """Neighbours behind which somebody was when the message was sent, who has gone while it was on its way: it is for him as well."""
+        judge, published = self._router.knowledge.judge, event_in(held.message).published
+        found = {
+            neighbour: None
+            for at, neighbour, context, optional in self._gone
+            if at > published and held.meets(context, optional, judge)
+        }
+        return [neighbour for neighbour in found if neighbour in self._tree.neighbours]
 
     def _look(self, held: Held, only: Address | None = None) -> None:
         """Send it to neighbours behind which there is somebody, or may be for all that is known."""
@@ -318,9 +352,8 @@ class Future(Component):
 
     # The tree (``routing.tree`` `Follower`)
 
-    def tree_changed(self, tree: TreeView) -> None:  # noqa: ARG002 - what it is like, the knowledge knows
-        for held in self._held.all():
-            held.at.clear()
+    def tree_changed(self, tree: TreeView) -> None:
+        self._tree = tree
         self._look_soon()
 
     def joined(self, neighbour: Address) -> None:
