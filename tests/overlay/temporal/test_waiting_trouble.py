@@ -179,10 +179,15 @@ def test_who_is_back_after_a_partition_is_found_by_routers_whose_neighbours_have
     assert ada.got == ["e"]
 
 
-def test_who_was_there_for_a_moment_only_is_told_of_when_the_message_comes_too_late_for_him() -> None:
+@pytest.mark.parametrize("knowledge", [Reference, Aggregated])
+def test_who_was_there_for_a_moment_only_is_told_of_when_the_message_comes_too_late_for_him(
+    knowledge: Callable[[], Knowledge],
+) -> None:
     """He is gone before the message that he drew there has arrived."""
-    town = WaitingTown(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], TemporalSettings(settling=3.0), longest=30_000)
-    ada = town.person("ada", trusted=1)
+    town = WaitingTown(
+        6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], TemporalSettings(settling=3.0), longest=30_000, knowledge=knowledge
+    )
+    ada = town.person("ada")
     ada.register("me", {"role": "staff"})
     town.run(5)
     event = town.message("overlaps", 0, 1_000)

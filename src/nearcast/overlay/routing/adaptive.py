@@ -338,6 +338,8 @@ class Adaptive(HopLocal):
         for which, partial in partials_in(message):
             old, new = held.put(which, partial)
             changes.append((old, new))
+            if old is not None:
+                self._around.lost(neighbour, *old)
             if new is not None:
                 self._around.learnt(neighbour, *new)
             if not message.whole:

@@ -91,6 +91,9 @@ class _Link(_Source):
         self.said: Final[EntryTable[int]] = EntryTable(judge, shared)
         """The neighbour's own words."""
 
+        self.partials: Final[dict[int, Partial]] = {}
+        """The same, one by one."""
+
     def nothing(self) -> list[_Row]:
         """What would take all of them back."""
         return [(number, None, 0) for number, _ in self.said.items()]
@@ -244,15 +247,19 @@ class Aggregated(HopLocal):
         for message in said:
             match message:
                 case Everything():
-                    news = [row for composite in message.composites for row in _rows(composite)]
-                    self._take(link, [*link.nothing(), *news])
+                    news = [*link.nothing(), *(row for composite in message.composites for row in _rows(composite))]
+                    self._take(link, news)
                 case Partials():
                     news = _rows(message)
                     self._take(link, news)
                 case _:
                     continue
-            for _, partial, _ in news:
+            for number, partial, _ in news:
+                old = link.partials.pop(number, None)
+                if old is not None:
+                    self._around.lost(neighbour, *old)
                 if partial is not None:
+                    link.partials[number] = partial
                     self._around.learnt(neighbour, *partial)
 
     def _take(self, link: _Link, rows: list[_Row]) -> None:

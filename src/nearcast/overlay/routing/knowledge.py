@@ -39,6 +39,9 @@ class Surroundings:
     learnt: Learnt = _nobody_waits
     """For messages that wait for somebody to come."""
 
+    lost: Learnt = _nobody_waits
+    """The same of what is not there any more: a message may be on its way to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeStatistics:

@@ -114,6 +114,7 @@ class Reference(Knowledge):
         if came_from is not None and entry.origin == me:
             self._correct(entry)
             return
+        before = self._known.get(entry.handle)
         if not self._known.take(entry, self._around.now()):
             return
         self._digest_now = None
@@ -125,13 +126,19 @@ class Reference(Knowledge):
             else:
                 noted = entry.__dict__ if self._noted else None
                 self._table.put(entry.handle, self._group(entry.origin), context, known=noted)
-                hop = self._tree.next_hop(entry.origin)
-                if hop is not None:
-                    self._around.learnt(hop, context, frozenset())
+            self._tell_who_waits(entry.origin, None if before is None else context_in(before), context)
         for neighbour in self._neighbours:
             if neighbour != came_from:
                 self._updates += 1
                 self._around.send(neighbour, entry)
+
+    def _tell_who_waits(self, origin: Address, before: Context | None, after: Context | None) -> None:
+        hop = self._tree.next_hop(origin)
+        if hop is not None:
+            if before is not None:
+                self._around.lost(hop, before, frozenset())
+            if after is not None:
+                self._around.learnt(hop, after, frozenset())
 
     def _correct(self, entry: ContextEntry) -> None:
         """Somebody speaks of our own contexts: otherwise than we do, perhaps from before we failed, it must not."""

@@ -98,6 +98,9 @@ class Router(Component):
         self.learnt: Learnt | None = None
         """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
 
+        self.lost: Learnt | None = None
+        """Is told when they are not there any more."""
+
         self._recorded = False
         self._hop: Callable[..., None]
         self._host: Host
@@ -128,6 +131,7 @@ class Router(Component):
                 random=host.random("routing"),
                 send=self._send,
                 learnt=self._learnt,
+                lost=self._lost,
             )
         )
 
@@ -252,6 +256,10 @@ class Router(Component):
             self._hop(now, me, DELIVERED, message.id, None)
         elif not neighbours and came_from is not None:
             self._hop(now, me, IN_VAIN, message.id, came_from)
+
+    def _lost(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        if self.lost is not None:
+            self.lost(neighbour, context, optional)
 
     def _send(self, neighbour: Address, message: Message) -> None:
         if self._recorded:

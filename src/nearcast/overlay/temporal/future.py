@@ -15,6 +15,7 @@ What we mend in the document:
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from nearcast.model.history import Context
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.overlay.routing.context_node import ContextNode
 from nearcast.overlay.routing.router import Router
-from nearcast.overlay.routing.tree import TreeView
+from nearcast.overlay.routing.tree import NoTree, TreeView
 from nearcast.overlay.routing.wire import Routed, event_in, one_hop_further, routed
 from nearcast.overlay.temporal.confirming import Confirming
 from nearcast.overlay.temporal.expiry import Lifetimes
@@ -35,6 +36,12 @@ from nearcast.overlay.temporal.overflow import give_away, takers
 from nearcast.overlay.temporal.temporal_router import TemporalRouter
 from nearcast.runtime.host import Component, Host
 from nearcast.runtime.ports import Address, Cancellable, Endpoint
+
+_ON_ITS_WAY: Final = 60 * MICROSECONDS
+"""No message takes longer."""
+
+_MOST_GONE: Final = 10_000
+"""Contexts of which that is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,10 @@ class Future(Component):
         self.settings: Final = settings or FutureSettings()
         self._held: Final = HeldMessages()
         self._looking: Cancellable | None = None
+        self._tree: TreeView = NoTree()
+        self._gone: Final[deque[tuple[Instant, Address, Context, frozenset[str]]]] = deque(maxlen=_MOST_GONE)
+        """What lay behind neighbours lately."""
+
         self._sent = self._pushed = self._brought = self._told = self._late = self._malformed = 0
         self._host: Host
         self._router: Router
@@ -102,7 +113,7 @@ class Future(Component):
         self._endpoint = host.link(temporal.settings.interface).open(KEEP_PORT, self._receive, *WAITING)
         self._confirming = Confirming(host, temporal.settings, self._endpoint.send)
         self._router.follow(self)
-        self._router.learnt = self.learnt
+        self._router.learnt, self._router.lost = self.learnt, self.lost
         temporal.later = self.publish
         temporal.lookup.keeper = self
         self._node = next((each for each in host.components if isinstance(each, ContextNode)), None)
@@ -188,6 +199,7 @@ class Future(Component):
         if not answered:
             self._tell(held, here)
         neighbours = self._router.knowledge.towards(message, came_from)
+        neighbours += [each for each in self._just_gone(held) if each not in (came_from, *neighbours)]
         for neighbour in neighbours:
             self._send(held, neighbour)
         if came_from is not None:
@@ -214,6 +226,24 @@ class Future(Component):
         for held in list(self._held.concerning(context)):
             if neighbour not in held.at and held.meets(context, optional, judge):
                 self._send(held, neighbour)
+
+    def lost(self, neighbour: Address, context: Context | None, optional: frozenset[str]) -> None:
+        """This lay behind that neighbour, and does not any more."""
+        if context is not None:
+            now = self._host.now()
+            self._gone.append((now, neighbour, context, optional))
+            while self._gone[0][0] < now - _ON_ITS_WAY:
+                self._gone.popleft()
+
+    def _just_gone(self, held: Held) -> list[Address]:
+        """Neighbours behind which somebody was when the message was sent, who has gone while it was on its way: it is for him as well."""
+        judge, published = self._router.knowledge.judge, event_in(held.message).published
+        found = {
+            neighbour: None
+            for at, neighbour, context, optional in self._gone
+            if at > published and held.meets(context, optional, judge)
+        }
+        return [neighbour for neighbour in found if neighbour in self._tree.neighbours]
 
     def _look(self, held: Held, only: Address | None = None) -> None:
         """Send it to neighbours behind which there is somebody, or may be for all that is known."""
@@ -322,7 +352,8 @@ class Future(Component):
 
     # The tree (``routing.tree`` `Follower`)
 
-    def tree_changed(self, tree: TreeView) -> None:  # noqa: ARG002 - what it is like, the knowledge knows
+    def tree_changed(self, tree: TreeView) -> None:
+        self._tree = tree
         self._look_soon()
 
     def joined(self, neighbour: Address) -> None:
