@@ -81,3 +81,23 @@ def test_a_border_within_is_neither_a_beginning_nor_an_end(relation: str) -> Non
     town.run(60)
     assert town.expected(event) == (["ada"] if relation == "contains" else [])
     assert ada.got == (["e"] if relation == "contains" else [])
+
+
+def test_what_has_changed_meanwhile_without_making_a_difference_makes_none_at_the_end() -> None:
+    """Who leaves at the very instant at which the message ends, long after his context has become another that it is for as well."""
+    town = WaitingTown(3, CHAIN, TemporalSettings(settling=3.0))
+    ada = town.person("ada")
+    ada.register("me", {"role": "staff"})
+    town.run(5)
+    event = town.message("contains", A, B)
+    town.publish(0, event)
+    town.run(10)
+    ada.go("r001", inside(1))
+    town.run(10)
+    ada.register("me", {"role": "staff", "mood": 2})
+    town.run(40)
+    ada.go(None, None)  # exactly at b; contains asks for more
+    town.run(60)
+    ada.go("r000", None)
+    town.run(30)
+    assert (ada.got, town.expected(event)) == ([], [])

@@ -78,3 +78,13 @@ def test_without_its_payload_a_message_takes_no_room_and_still_knows_whom_it_is_
     assert spans_of(waiting.recorded("1@t", 5, {"age": 4})) == [("e", Span("1@t", 0, 5, None))]
     waiting.restore(held, whole)
     assert (waiting.full, held.message.payload) == (1, b"long")
+
+
+def test_what_was_told_of_is_told_again_under_the_same_start() -> None:
+    waiting = HeldMessages()
+    held = held_of("e", "age > 3")
+    waiting.add(held)
+    waiting.recorded("1@t", 5, {"age": 4})
+    assert held.known(Span("1@t", 0, 8, None)) == Span("1@t", 0, 5, None)
+    assert held.known(Span("1@t", 0, 2, 4)) == Span("1@t", 0, 2, 4)
+    assert held.known(Span("2@t", 0, 8, None)) == Span("2@t", 0, 8, None)

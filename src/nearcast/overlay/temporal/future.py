@@ -320,7 +320,8 @@ class Future(Component):
         if self._node is None or held.lean:
             return []
         event = event_in(held.message)
-        return [span for span in self._temporal.archive.spans(event) if span.end is None or span.end > event.published]
+        spans = self._temporal.archive.spans(event)
+        return [held.known(span) for span in spans if span.end is None or span.end > event.published]
 
     def _tell(self, held: Held, spans: list[Span]) -> None:
         if not spans:

@@ -50,6 +50,11 @@ class Held:
             if all(surely(literal, context, frozenset()) for literal in conjunct):
                 yield number
 
+    def known(self, span: Span) -> Span:
+        """The same span as it was told before: an archive leaves out what began so early that it makes no difference."""
+        start = self.open.get((span.vid, span.conjunct), span.start) if span.end is None else span.start
+        return span if start == span.start else Span(span.vid, span.conjunct, start, None)
+
     def slim(self) -> None:
         """Give the payload away."""
         self.lean = True
