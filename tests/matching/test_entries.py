@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.oracle.strategies import WORLDS, World, addressing, contexts
 
 from nearcast.matching.entries import EntryTable, questions
+from nearcast.matching.shared_contexts import SharedContexts
 from nearcast.model.area import Box, Circle, Rectangle
 from nearcast.model.cql2 import parse
 from nearcast.model.evaluation import evaluate
@@ -149,3 +150,40 @@ def test_what_some_lack_is_asked_for_with_and_without_it() -> None:
     assert keys("NOT age = 25") == {"all have it", "some lack it"}
     assert keys("age = 31") == set()
     assert keys("age + 1 = 99") == {"all have it", "some lack it"}
+
+
+@given(st.data(), st.sampled_from(WORLDS))
+def test_tables_that_share_their_contexts_answer_as_if_they_did_not(data: st.DataObject, world: World) -> None:
+    shared = SharedContexts()
+    together: list[EntryTable[int]] = [EntryTable(shared=shared) for _ in range(3)]
+    alone: list[EntryTable[int]] = [EntryTable() for _ in range(3)]
+    asked = [questions(disjunctive_normal_form(data.draw(addressing(world)))) for _ in range(2)]
+    notes: list[dict[str, Any]] = [{} for _ in range(4)]
+    said = [data.draw(contexts(world)) for _ in notes]
+    changes = st.tuples(st.integers(0, 2), st.integers(0, 5), st.one_of(st.none(), st.integers(0, len(said) - 1)))
+    for number, key, which in data.draw(st.lists(changes, max_size=25)):
+        if which is None:
+            together[number].remove(key)
+            alone[number].remove(key)
+        else:
+            together[number].put(key, which % 2, said[which], known=notes[which])
+            alone[number].put(key, which % 2, said[which])
+        for question in asked:
+            for one, other in zip(together, alone, strict=True):
+                assert set(one.keys(question)) == set(other.keys(question))
+                assert one.groups(question) == other.groups(question)
+                assert one.meets(question) == other.meets(question)
+    for table in together:
+        for key, _ in list(table.items()):
+            table.remove(key)
+    assert len(shared) == len(shared.columns) == 0, "what nobody holds is forgotten"
+
+
+def test_as_many_answers_are_remembered_as_were_asked_for() -> None:
+    shared = SharedContexts(remember=3)
+    table: EntryTable[int] = EntryTable(shared=shared)
+    table.put(1, 0, {"x": 4})
+    asked = [questions(((Comparison("=", Property("x"), Literal(number)),),)) for number in range(8)]
+    for _ in range(2):
+        assert [table.keys(each) for each in asked] == [[], [], [], [], [1], [], [], []]
+    assert len(shared._answers) == 3
