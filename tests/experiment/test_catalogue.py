@@ -256,6 +256,7 @@ def test_names_are_those_of_the_contract() -> None:
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
     contextcast = [f"contextcast-e{number}" for number in (*range(1, 14), 16, 18)]
+    contextcast.insert(13, "contextcast-calculated")
     assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *contextcast]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]

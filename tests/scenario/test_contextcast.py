@@ -36,13 +36,11 @@ def walking(strategy: Strategy, reported: float | None, people: int = 60, **more
 
 def recorded(world: Walking, seconds: float) -> tuple[Load, dict[str, set[Handle]]]:
     delivered: dict[str, set[Handle]] = {}
-    told = world.network.delivered
 
     def deliver(event: Event, handles: frozenset[Handle]) -> None:
         delivered.setdefault(event.id, set()).update(handles)
-        told(event, handles)
 
-    world.network.delivered = deliver
+    world.network.listen(deliver)
     world.network.run(seconds)
     return world.network.load(), delivered
 

@@ -14,6 +14,7 @@ from nearcast.experiment.adhoc.told_by_plan import E7
 from nearcast.experiment.coexistence.ad_hoc import E9
 from nearcast.experiment.coexistence.density import E11
 from nearcast.experiment.contextcast.adapting import CE6, CE7, CE8, CE9
+from nearcast.experiment.contextcast.calculated import CE14
 from nearcast.experiment.contextcast.coarseness import CE1, CE2, CE3
 from nearcast.experiment.contextcast.future import CE16, CE18
 from nearcast.experiment.contextcast.past import CE10, CE11, CE12, CE13
@@ -34,5 +35,5 @@ from nearcast.experiment.total_transitions import E1, E2
 
 BYPASS: Final = (E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, A1, A2, A3, A4, A5, A6, CONSTANTS)
 STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
-CONTEXTCAST: Final = (CE1, CE2, CE3, CE4, CE5, CE6, CE7, CE8, CE9, CE10, CE11, CE12, CE13, CE16, CE18)
+CONTEXTCAST: Final = (CE1, CE2, CE3, CE4, CE5, CE6, CE7, CE8, CE9, CE10, CE11, CE12, CE13, CE14, CE16, CE18)
 EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, *BYPASS, *STEAM, *CONTEXTCAST, ADAPTIVE_PLANNING)

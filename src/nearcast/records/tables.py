@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nearcast.errors import UnknownName
-from nearcast.records import adaptation, exchange, network, presence, sampling
+from nearcast.records import adaptation, exchange, network, overlay, presence, sampling
 from nearcast.records.column import RecordTable
 
 VERSION: Final = 1
@@ -26,6 +26,7 @@ TABLES: Final[tuple[RecordTable, ...]] = (
     network.DROPS,
     network.TRAFFIC,
     network.ENERGY,
+    overlay.HOPS,
     adaptation.TRANSITIONS,
     sampling.METRICS,
 )

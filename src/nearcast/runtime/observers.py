@@ -57,6 +57,10 @@ class Observers:
             raise UnknownName(f"there is a metric {name!r} already; give each its own name")
         self.metrics[name] = metric
 
+    def watched(self, table: str) -> bool:
+        """Whether anybody takes its rows: for those that are costly to make."""
+        return table in self._trusted or table in self._analyzers
+
     def emitter(self, table: str) -> Analyzer:
         """The function to call with each row of that table; as cheap as can be when nobody watches."""
         if table not in self._emitters:

@@ -14,14 +14,15 @@ from nearcast.model.time import Instant
 from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.knowledge import Knowledge, KnowledgeStatistics, Learnt, Surroundings
 from nearcast.overlay.routing.local import LocalContexts
-from nearcast.overlay.routing.messages import PORT, attributes_tree
+from nearcast.overlay.routing.messages import PORT, ContextEntry, attributes_tree
 from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.routing.tree import Follower, NoTree, TreeView, packed, unpacked
 from nearcast.overlay.routing.wire import Routed, asked, event_in, one_hop_further, routed
 from nearcast.overlay.topology.topology import Topology
+from nearcast.records.overlay import DELIVERED, FORWARDED, IN_VAIN, PRUNED, UPDATE
 from nearcast.runtime.host import Component, Host
-from nearcast.runtime.messages import Message
+from nearcast.runtime.messages import Message, kind_of
 from nearcast.runtime.ports import Address, Endpoint
 from nearcast.runtime.recent import Recent
 
@@ -90,6 +91,8 @@ class Router(Component):
         self.learnt: Learnt | None = None
         """Is told of contexts behind neighbours: for messages that wait for somebody to come (``overlay.temporal``)."""
 
+        self._recorded = False
+        self._hop: Callable[..., None]
         self._host: Host
         self._endpoint: Endpoint
 
@@ -97,6 +100,7 @@ class Router(Component):
         self._host = host
         self._endpoint = host.link(self._settings.interface).open(PORT, self._receive, Routed, *self.knowledge.kinds)
         self._number = host.now()
+        self._recorded, self._hop = host.observers.watched("hops"), host.observers.emitter("hops")
         for component in host.components:
             if isinstance(component, Topology):
                 component.listen(self)
@@ -196,6 +200,8 @@ class Router(Component):
             self._forwarded += len(neighbours)
             self._endpoint.send_all(neighbours, one_hop_further(message))
         handles = self.local.addressed(asked(message))
+        if self._recorded:
+            self._record(message, came_from, neighbours, handles)
         if came_from is not None:
             self._in_vain += not neighbours and not handles
             self.knowledge.judged(message, came_from, useful=bool(neighbours or handles))
@@ -208,7 +214,23 @@ class Router(Component):
         if self.learnt is not None:
             self.learnt(neighbour, context, optional)
 
+    def _record(
+        self, message: Routed, came_from: Address | None, neighbours: list[Address], handles: frozenset[Handle]
+    ) -> None:
+        """What became of a message here, as rows of ``hops``."""
+        now, me = self._host.now(), self._host.name
+        for neighbour in sorted(self._tree.neighbours):
+            if neighbour != came_from:
+                self._hop(now, me, FORWARDED if neighbour in neighbours else PRUNED, message.id, neighbour)
+        if handles:
+            self._hop(now, me, DELIVERED, message.id, None)
+        elif not neighbours and came_from is not None:
+            self._hop(now, me, IN_VAIN, message.id, came_from)
+
     def _send(self, neighbour: Address, message: Message) -> None:
+        if self._recorded:
+            subject = message.handle if isinstance(message, ContextEntry) else kind_of(message)
+            self._hop(self._host.now(), self._host.name, UPDATE, subject, neighbour)
         self._endpoint.send(neighbour, message)
 
     # The tree (``overlay.topology``: a TreeListener)

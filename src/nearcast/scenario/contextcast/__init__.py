@@ -9,5 +9,7 @@
 ``cycles``     so many updates and messages in each cycle (S2, S3)
 ``setups``     S1, S2 and S3
 ``audit``      who should have got a message, and did not
+``at_once``    updates that need not be simulated hop by hop
+``recording``  all of it on record, hop by hop
 ============  =====================================================================
 """

@@ -30,7 +30,7 @@ class Audit:
         self.messages = 0
         self._simulation: Final = network.simulation
         self._got: Final[dict[str, set[Handle]]] = {}
-        network.delivered = self._delivered
+        network.listen(self._delivered)
 
     def expect(self, event: str, handles: Iterable[Handle], settled: Settled) -> None:
         """It is for these; those of them count who are ``settled`` still when all is over."""

@@ -23,6 +23,7 @@ from nearcast.overlay.topology.models import Layout
 from nearcast.scenario.contextcast.attributes import Model
 from nearcast.scenario.contextcast.audit import Audit
 from nearcast.scenario.contextcast.network import RouterNetwork
+from nearcast.scenario.contextcast.recording import Told
 from nearcast.scenario.contextcast.walking import TOPIC
 
 CHANGED: Final = 0.7
@@ -53,6 +54,7 @@ class Cycles:
     ) -> None:
         self.network: Final = network
         self.audit: Final = Audit(network)
+        self._told: Final = Told(network)
         self._areas: Final = areas
         """By router, of those that serve clients."""
 
@@ -101,8 +103,10 @@ class Cycles:
         if context is not None:
             self._set(client, context)
             self.network.update(self._handles[client], context)
+            self._told.context(f"c{client}", context)
             return
         self.network.remove(self._handles[client])
+        self._told.went(f"c{client}")
         if changed:
             router = random.choice(self._near[self._at[client]])
             self._appear(client, router, {**self._contexts[client], POSITION: self._areas[router]})
@@ -114,6 +118,8 @@ class Cycles:
         self._set(client, context)
         self._at[client] = router
         self._handles[client] = self.network.register(router, context)
+        self._told.came(f"c{client}", self._handles[client])
+        self._told.context(f"c{client}", context)
 
     def _set(self, client: int, context: dict[str, Value]) -> None:
         self._contexts[client] = context
@@ -128,6 +134,7 @@ class Cycles:
         event = Event(f"m{self._sent}", TOPIC, now, to=self._model.message(random, sender, self._cycle))
         if random.random() < settings.audited:
             self._expect(event)
+        self._told.published(event)
         self.network.publish(sender, event)
 
     def _expect(self, event: Event) -> None:

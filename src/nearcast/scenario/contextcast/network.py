@@ -73,9 +73,7 @@ class RouterNetwork:
         self.simulation: Final = Simulation(seed, observers=observers)
         wire = wire or Wire()
         self.wires: Final = WiredNetwork(self.simulation, wire)
-        self.delivered: Delivered = lambda _event, _handles: None
-        """Told of each message that comes to a router where it is for somebody."""
-
+        self._listeners: Final[list[Delivered]] = []
         self._world: Final = World(self.simulation, Plane(self.ground.point(0, 0)), layout.nodes)
         places, given = on_plane(layout, self.ground.point, self.ground.edge)
         self.names: Final = tuple(places)
@@ -130,8 +128,13 @@ class RouterNetwork:
             prunes=sum(each.knowledge.prunes for each in every),
         )
 
+    def listen(self, delivered: Delivered) -> None:
+        """Be told of each message that comes to a router where it is for somebody."""
+        self._listeners.append(delivered)
+
     def _deliver(self, event: Event, handles: frozenset[Handle]) -> None:
-        self.delivered(event, handles)
+        for delivered in self._listeners:
+            delivered(event, handles)
 
 
 def _only(router: Router) -> Callable[[], list[Router]]:

@@ -20,6 +20,7 @@ from nearcast.overlay.routing.reporting import Exact, Reporting
 from nearcast.overlay.routing.router import Deliver, Router
 from nearcast.overlay.routing.settings import AdaptiveSettings
 from nearcast.overlay.values.domains import Domains
+from nearcast.overlay.values.kinds import DEFAULT_LARGEST_SET, Limits
 from nearcast.overlay.values.possible import possibly
 from nearcast.overlay.values.similarity import Reading
 from nearcast.runtime.simulation.kernel import Simulation
@@ -56,6 +57,9 @@ class Strategy:
     """S_th, for what aggregates."""
 
     reading: Reading = Reading.POSITION_ONLY_FOR_POINTS
+    largest_set: int = DEFAULT_LARGEST_SET
+    """So many values are listed in an aggregate before they become an interval."""
+
     by_aggregates: bool = False
     hop_by_hop: bool = False
     """Whether each hop of an update is simulated, where only what comes of it could be (``at_once``)."""
@@ -75,7 +79,7 @@ class Strategy:
         return make
 
     def _knowledge(self, known: SharedContexts, spreading: Spreading) -> Knowledge:
-        aggregation = Aggregation(threshold=Fixed(self.threshold), reading=self.reading)
+        aggregation = Aggregation(Fixed(self.threshold), self.reading, Limits(self.largest_set))
         match self.propagation:
             case Propagation.REFERENCE:
                 return Reference(shared=known) if self.hop_by_hop else SpreadAtOnce(spreading)

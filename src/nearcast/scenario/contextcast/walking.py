@@ -26,6 +26,7 @@ from nearcast.runtime.simulation.plane import Bounds
 from nearcast.scenario.contextcast.audit import Audit
 from nearcast.scenario.contextcast.ground import METRES_PER_DEGREE
 from nearcast.scenario.contextcast.network import RouterNetwork
+from nearcast.scenario.contextcast.recording import Told
 
 TOPIC: Final = "to whom it concerns"
 _OVER: Final = 1e-3
@@ -79,10 +80,11 @@ class WalkingSettings:
 class Walker:
     """One of the people."""
 
-    __slots__ = ("handle", "leg", "legs", "number", "reported", "since", "square")
+    __slots__ = ("handle", "leg", "legs", "name", "number", "reported", "since", "square")
 
     def __init__(self, number: int, legs: Iterator[Leg]) -> None:
         self.number: Final = number
+        self.name: Final = f"p{number}"
         self.legs: Final = legs
         self.leg: Leg = next(legs)
         self.square = -1
@@ -103,6 +105,7 @@ class Walking:
 
         self.sent = 0
         self.audit: Final = Audit(network)
+        self._told: Final = Told(network)
         self._areas: Final = areas
         self._settings: Final = settings
         self._simulation: Final = network.simulation
@@ -169,6 +172,7 @@ class Walking:
             coarse = self._settings.reported is None
             place = self._boxes[walker.square] if coarse else self.network.ground.point(x, y)
             walker.handle, walker.since = self.network.register(router, {POSITION: place}), now
+            self._told.came(walker.name, walker.handle)
             if self._settings.anew or self._far(walker, x, y):
                 walker.reported = x, y
 
@@ -177,6 +181,7 @@ class Walking:
             self.reports += 1
             self.network.remove(walker.handle)
             walker.handle = None
+            self._told.went(walker.name)
 
     def _note(self, walker: Walker) -> None:
         leg = walker.leg
@@ -201,7 +206,18 @@ class Walking:
         event = Event(f"m{self.sent}", TOPIC, now, to=Spatial("s_within", POSITION, target))
         if audited:
             self._expect(event, target)
+        if self._told.watched:
+            self._write_down(event)
         self.network.publish(router, event)
+
+    def _write_down(self, event: Event) -> None:
+        """A message, and where everybody is whom it could be for."""
+        now = self._simulation.time
+        for walker in self.walkers:
+            if walker.handle is not None:
+                at = self.network.ground.point(*walker.leg.at(now))
+                self._told.position(walker.name, at.lat, at.lon)
+        self._told.published(event)
 
     def _expect(self, event: Event, target: Box) -> None:
         """Those who are there, are registered, and stay so: who has just come or gone may be unknown yet on the way."""
