@@ -19,7 +19,7 @@ def test_the_tables_are_these() -> None:
     assert [each.name for each in TABLES] == [
         *("positions", "reports", "clients", "contexts", "subscriptions"),
         *("events", "unpublished", "deliveries", "notifications", "gateways"),
-        *("messages", "drops", "traffic", "energy", "transitions", "metrics"),
+        *("messages", "drops", "traffic", "energy", "hops", "transitions", "metrics"),
     ]
 
 
