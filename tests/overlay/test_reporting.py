@@ -18,7 +18,7 @@ from nearcast.model.geometry import Point, distance
 from nearcast.overlay.routing.adaptive import Adaptive
 from nearcast.overlay.routing.aggregated import Aggregated
 from nearcast.overlay.routing.reference import Reference
-from nearcast.overlay.routing.reporting import ByDistance, Exact, Reporting, ServiceArea
+from nearcast.overlay.routing.reporting import ByDistance, Cells, Exact, Reporting, ServiceArea
 from nearcast.overlay.routing.router import Router
 from nearcast.overlay.values.possible import possibly
 
@@ -52,6 +52,30 @@ def test_inside_one_area_nobody_is_told_and_crossing_costs_two_updates() -> None
     overlay.register(1, {"position": Point(49.005, 8.011), "age": 30})
     overlay.run(10)
     assert network_updates(overlay) == before + 2 * 2  # two updates, on two links
+
+
+@given(
+    lat=st.floats(-90, 90),
+    lon=st.floats(-180, 180),
+    degrees=st.sampled_from([0.01, 0.1, 1.0, 7.0, 90.0]),
+)
+def test_a_cell_stands_for_every_position_in_it(lat: float, lon: float, degrees: float) -> None:
+    here = Point(lat, lon)
+    cell = Cells(degrees).reported({"position": here, "mode": "car"}, None)["position"]
+    assert isinstance(cell, Box)
+    assert cell.covers(here)
+    assert cell.north - cell.south <= degrees * 1.001
+    assert cell.east - cell.west <= degrees * 1.001
+
+
+def test_within_a_cell_nothing_is_reported_and_without_a_position_neither() -> None:
+    cells = Cells(0.01)
+    first = cells.reported({"position": Point(52.501, 13.401)}, None)
+    assert cells.reported({"position": Point(52.509, 13.409)}, first) == first
+    assert cells.reported({"position": Point(52.511, 13.409)}, first) != first
+    assert cells.reported({"mode": "car"}, None) == {"mode": "car"}
+    with pytest.raises(InvalidSettings):
+        Cells(0)
 
 
 def test_a_position_outside_of_the_area_stays_exact() -> None:

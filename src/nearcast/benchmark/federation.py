@@ -28,6 +28,9 @@ Progress = Callable[[str], None]
 _HEALING: Final = 120.0
 """Seconds after the last kill in which all must have arrived."""
 
+_TRACEBACK: Final = 30
+"""Lines of a log that are shown of an error."""
+
 _OUTAGE: Final = 1.0
 """A message that takes longer than that to reach everybody was held up by something."""
 
@@ -229,8 +232,16 @@ class _Run:
                 shown = ", ".join(f"{person.name} at b{person.at}" for person in without[:5])
                 self.progress(f"{name}, sent {ago:.1f} s ago, did not reach {len(without)}: {shown}")
 
+    def _tell_problems(self) -> None:
+        """What brokers said that they should not have had to say."""
+        for broker in self.brokers:
+            for number, line in enumerate(broker.log):
+                if " ERROR " in line:
+                    self.progress(f"{broker.name}: " + "\n    ".join(broker.log[number : number + _TRACEBACK]))
+
     def outcome(self) -> Outcome:
         self._tell_lost()
+        self._tell_problems()
         wanted = [(person, name) for name in self.acknowledged for person in self._team(self.sent[name].team)]
         lost = sum(not person.got[name] for person, name in wanted)
         doubled = sum(count - 1 for person in self.people for count in person.got.values())

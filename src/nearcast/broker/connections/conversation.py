@@ -171,6 +171,9 @@ class Conversation:
             self._refuse_connect(_connack_code(error.reason), str(error))
         except InvalidInput as error:
             self._refuse_connect(ConnAckReasonCode.TOPIC_NAME_INVALID, str(error))
+        except Exception:  # who is not answered would wait for ever
+            log.exception("%s: it was not let in", self)
+            self._refuse_connect(ConnAckReasonCode.UNSPECIFIED_ERROR, "the broker failed; see its log")
         self._checking = None
 
     def _check_will(self, principal: Principal, client: str, will: Will) -> None:

@@ -204,7 +204,12 @@ class Publishing:
             self._repeated += 1
             self.beyond.pass_on(event, message, session, acknowledge, read.channel, puts)
             return
-        self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+        try:
+            self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+        except BaseException:
+            if read.id is not None:  # it is not here: when it comes again, it is new
+                self._recent.pop((session.identity, read.id), None)
+            raise
 
     def _publish_plain(
         self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]

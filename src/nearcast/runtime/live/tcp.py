@@ -129,17 +129,30 @@ class Channel:
         self._incoming: Final = incoming
 
     @property
-    def waiting(self) -> int:
-        return self._writer.transport.get_write_buffer_size()
+    def open(self) -> bool:
+        """Whether anything can be written; that the connection is gone may be known before it is heard."""
+        return not self._writer.transport.is_closing()
 
-    def send(self, data: bytes) -> None:
-        self._writer.write(framed(self._outgoing.seal(data)))
+    @property
+    def waiting(self) -> int:
+        return self._writer.transport.get_write_buffer_size() if self.open else 0
+
+    def send(self, data: bytes) -> bool:
+        """Whether it is on its way, as far as is known."""
+        if not self.open:
+            return False
+        try:
+            self._writer.write(framed(self._outgoing.seal(data)))
+        except (RuntimeError, OSError):  # uvloop raises where asyncio is silent
+            return False
+        return True
 
     async def receive(self, largest: int) -> bytes:
         return self._incoming.unseal(await _frame(self._reader, largest + TAG))
 
     def close(self) -> None:
-        self._writer.transport.abort() if self.waiting else self._writer.close()
+        if self.open:
+            self._writer.transport.abort() if self.waiting else self._writer.close()
 
     async def end(self) -> None:
         """Close it when all has been taken; who takes nothing is not waited for."""
@@ -251,8 +264,9 @@ class TcpLink(PortedLink):
         if channel is not None:
             if channel.waiting > self.settings.most_waiting:
                 return self._lose(QUEUE_FULL)
+            if not channel.send(data):
+                return self._lose(UNREACHABLE)
             self.count(SENT, kind, len(data) + LENGTH + TAG)
-            channel.send(data)
             return Sending.ACCEPTED
         waiting = self._calling.get(to)
         if waiting is None:
@@ -296,11 +310,10 @@ class TcpLink(PortedLink):
         """What waited goes out, on whatever connection there is now."""
         channel = self._channels.get(to)
         for kind, data in self._calling.pop(to, ()):
-            if channel is None:
+            if channel is None or not channel.send(data):
                 self._dropped[UNREACHABLE] += 1
             else:
                 self.count(SENT, kind, len(data) + LENGTH + TAG)
-                channel.send(data)
 
     # Connections
 
