@@ -45,6 +45,12 @@ class Spans:
         if span.end is not None and span.end <= span.start:  # two reports at one instant: what had begun was taken back
             spans.pop(key, None)
             return
+        # The index, which knows less, may tell of the same span under a later start: it ends with it.
+        for (vid, start), end in list(spans.items()):
+            if vid == span.vid and span.end is not None and end is None and span.start <= start < span.end:
+                spans[vid, start] = span.end
+            elif vid == span.vid and span.end is None and end is not None and start <= span.start < end:
+                return
         before = spans.get(key)
         spans[key] = span.end if before is None else before if span.end is None else max(before, span.end)
 
