@@ -57,3 +57,13 @@ def test_what_was_taken_back_has_never_been() -> None:
     asked = event("overlaps", 60, 200)
     assert told(("1", 70, None), ("1", 70, 70)).judge(asked, 300, SETTLING) == NOT_YET
     assert told(("1", 70, None), ("1", 70, 70), ("1", 70, None)).judge(asked, 300, SETTLING) == YES
+
+
+def test_what_was_told_of_under_a_later_start_ends_with_the_whole() -> None:
+    asked = event("contains", 60, 80)
+    for spans in (
+        (("1", 20, None), ("1", 40, None), ("1", 20, 75)),
+        (("1", 40, None), ("1", 20, 75)),
+        (("1", 20, 75), ("1", 40, None)),
+    ):
+        assert told(*spans).judge(asked, 300, SETTLING) == NOT_YET

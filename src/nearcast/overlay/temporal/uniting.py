@@ -45,8 +45,15 @@ class Spans:
         if span.end is not None and span.end <= span.start:  # two reports at one instant: what had begun was taken back
             spans.pop(key, None)
             return
+        # The index unites pieces otherwise, and may tell of the same span under another start: it ends with it.
+        end = span.end
+        for (vid, start), ended in list(spans.items()):
+            if vid == span.vid and span.end is not None and ended is None and start < span.end:
+                spans[vid, start] = span.end
+            elif vid == span.vid and span.end is None and ended is not None and span.start < ended:
+                end = ended if end is None else max(end, ended)
         before = spans.get(key)
-        spans[key] = span.end if before is None else before if span.end is None else max(before, span.end)
+        spans[key] = end if before is None else before if end is None else max(before, end)
 
     def intervals(self) -> Iterator[tuple[str, Instant, Instant | None]]:
         """The longest ones, by aspect and conjunct."""
