@@ -56,6 +56,7 @@ class Broker:
         settings = SETTINGS.format(address=self.address, name=f"b{number}", join=join, secret=secret)
         (folder / "settings.toml").write_text(settings.replace("'", '"'))
         self.process: subprocess.Popen[str]
+        self._reading: threading.Thread
 
     def start(self) -> None:
         command = [str(COMMAND), "serve", "--data", str(self._folder / "data")]
@@ -66,7 +67,8 @@ class Broker:
             env={**os.environ, "NO_COLOR": "1"},
         )
         self.said.clear()
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        self._reading = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self._reading.start()
         wait_until(lambda: "ready" in self.said, LONG, lambda: "\n".join(self.said))
 
     def _read(self, process: subprocess.Popen[str]) -> None:
@@ -81,6 +83,9 @@ class Broker:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._reading.join()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
 
 
 class Crowd:
