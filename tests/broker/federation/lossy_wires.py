@@ -88,13 +88,14 @@ def namespaces_on_wires(
     places = [(f"nc{os.getpid()}w{number}", f"10.78.0.{number + 1}") for number in range(count)]
     wires = LossyWires(loss, shortest, longest, seed)
     with ExitStack() as stack:
-        stack.callback(wires.end)
         try:
             for name, address in places:
                 ip("netns", "add", name)
                 stack.callback(ip, "netns", "delete", name)
                 wires.plug(name, address)
         except (OSError, subprocess.CalledProcessError) as error:
+            wires.end()
             pytest.skip(f"network namespaces with TUN devices cannot be made here: {error}")
+        stack.callback(wires.end)  # before the namespaces go, and their devices with them
         wires.begin()
         yield places, wires
