@@ -208,7 +208,9 @@ class Box(Area):
         if self.west <= self.east:
             return shapely.box(self.west, self.south, self.east, self.north)
         halves = ((self.west, 180.0), (-180.0, self.east))
-        return shapely.union_all([shapely.box(west, self.south, east, self.north) for west, east in halves])
+        wide = [half for half in halves if half[0] < half[1]] or [(180.0, 180.0)]
+        # A box without height is a line, which a union of boxes would leave out.
+        return shapely.union_all([shapely.box(west, self.south, east, self.north).convex_hull for west, east in wide])
 
 
 @dataclass(frozen=True)

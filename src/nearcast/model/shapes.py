@@ -132,4 +132,6 @@ def _wrapped(ring: Any) -> BaseGeometry:
 
 def _proper(shape: BaseGeometry) -> BaseGeometry:
     """A box or rectangle without width is a line or a point, which shapely wants to be told."""
-    return shape if shape.area > 0 else shape.convex_hull
+    if shape.area > 0:
+        return shape
+    return shapely.union_all([part.convex_hull for part in shapely.get_parts(shape)])
