@@ -93,26 +93,27 @@ class FederatedBroker:
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, "NO_COLOR": "1"},
         )
-        ready = asyncio.Event()
+        ready: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._reading = asyncio.create_task(self._read(process, ready))
         try:
             async with asyncio.timeout(_PATIENCE):
-                await ready.wait()
+                is_ready = await ready
         except TimeoutError:
             process.kill()
             raise BenchmarkError(f"broker {self.name} was not ready within {_PATIENCE:g} s") from None
-        if process.returncode is not None or not self.log or self.log[-1] != "ready":
+        if not is_ready:
             raise BenchmarkError(f"broker {self.name} did not start: {self.log[-1] if self.log else 'it said nothing'}")
         self.lives += 1
         self._process = process
 
-    async def _read(self, process: asyncio.subprocess.Process, ready: asyncio.Event) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, ready: asyncio.Future[bool]) -> None:
         assert process.stderr is not None
         async for line in process.stderr:
             self.log.append(line.decode(errors="replace").rstrip())
-            if self.log[-1] == "ready":
-                ready.set()
-        ready.set()
+            if self.log[-1] == "ready" and not ready.done():
+                ready.set_result(True)
+        if not ready.done():
+            ready.set_result(False)
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         process, self._process = self._process, None
