@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -97,12 +98,15 @@ class FederatedBroker:
         self._reading = asyncio.create_task(self._read(process, ready))
         try:
             async with asyncio.timeout(_PATIENCE):
-                is_ready = await ready
-        except TimeoutError:
-            process.kill()
-            raise BenchmarkError(f"broker {self.name} was not ready within {_PATIENCE:g} s") from None
-        if not is_ready:
-            raise BenchmarkError(f"broker {self.name} did not start: {self.log[-1] if self.log else 'it said nothing'}")
+                if not await ready:
+                    said = self.log[-1] if self.log else "it said nothing"
+                    raise BenchmarkError(f"broker {self.name} did not start: {said}")
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                process.kill()
+            if isinstance(error, TimeoutError):
+                raise BenchmarkError(f"broker {self.name} was not ready within {_PATIENCE:g} s") from None
+            raise
         self.lives += 1
         self._process = process
 

@@ -1,8 +1,7 @@
 """The command itself: its options, and the one place where errors become exit statuses.
 
-Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption, 143 a
-SIGTERM. Everything that takes
-time to import is imported inside the commands, so that ``--version`` and ``--help`` answer at once.
+Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption, 143 a SIGTERM.
+Everything that takes time to import is imported inside the commands, so that ``--version`` and ``--help`` answer at once.
 """
 
 import os
