@@ -1,0 +1,177 @@
+"""What an application sees: publish, unpublish, subscribe, unsubscribe, download (THYME 2), whatever mechanism is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from nearcast.crowdstore.formula import Formula
+from nearcast.crowdstore.nucleus import Notified, Nucleus
+from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
+from nearcast.crowdstore.registry import manner_of
+from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
+from nearcast.errors import InvalidEvent, InvalidSubscription, UnknownName
+from nearcast.model.time import EVER, TimeFrame
+from nearcast.runtime.host import Component, Host
+from nearcast.transition.engine import HostEngine
+from nearcast.transition.proxy import Proxy
+from nearcast.transition.specification import MechanismSpec
+
+SUMMARY: Final = 4_096
+"""Bytes of a summary at most: it travels with every notification."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdStatistics:
+    mechanism: str
+    published: int
+    held: int
+    subscriptions: int
+    under_way: int
+    """Operations that have not ended yet."""
+
+    succeeded: int
+    failed: int
+    notified: int
+    duplicates: int
+    late: int
+    foreign: int
+    storage: Any
+    """Of the mechanism."""
+
+
+def _heedless(_outcome: Outcome) -> None:
+    """Nobody wants to know how it ended."""
+
+
+class CrowdStore(Component):
+    """After ``HostEngine`` among the components of its host."""
+
+    def __init__(self, mechanism: MechanismSpec, interface: str = "wifi") -> None:
+        self._spec: Final = mechanism
+        self._interface: Final = interface
+        self._under_way: Final[dict[int, tuple[Callable[[Storage, Done], None], Done]]] = {}
+        """Operations by number, in the order in which they were asked for: how to ask again, and whom to tell."""
+
+        self._operations = self._subscribed = self._succeeded = self._failed = 0
+        self._host: Host
+        self._proxy: Proxy[Storage]
+        self.nucleus: Nucleus
+
+    def start(self, host: Host) -> None:
+        self._host = host
+        self.nucleus = Nucleus(host, self._interface)
+        engine = host.component(HostEngine).engine
+        self._proxy = engine.create_proxy(PROXY, Storage, self._make, self._spec)
+        self._proxy.changed = self._ask_again
+
+    def stop(self) -> None:
+        self._proxy.active.stop_mechanism()
+        for _, done in self._under_way.values():
+            done(Outcome(Failure.STOPPED))
+        self._under_way.clear()
+
+    def publish(
+        self, name: str, content: bytes, tags: Iterable[str], *, summary: bytes = b"", done: Done = _heedless
+    ) -> Metadata:
+        """Publish an object under a name of one's own, which nothing else of this host ever had."""
+        key = ObjectKey(self._host.name, name)
+        if key in self.nucleus.published or key in self.nucleus.withdrawn:
+            raise InvalidEvent(f"{name!r} was published here already; objects do not change, so choose another name")
+        if len(summary) > SUMMARY:
+            raise InvalidEvent(
+                f"a summary has at most {SUMMARY} bytes, not {len(summary)}; the object itself may be large"
+            )
+        metadata = Metadata(key, _checked(tags), self._host.now(), len(content), summary)
+        publication = Publication(metadata, content)
+        self.nucleus.published[key] = publication
+        self._begin(lambda storage, ended: storage.publish(publication, ended), done)
+        return metadata
+
+    def unpublish(self, name: str, done: Done = _heedless) -> None:
+        """Nobody who subscribes from now on hears of it."""
+        publication = self.nucleus.published.pop(ObjectKey(self._host.name, name), None)
+        if publication is None:
+            raise UnknownName(f"nothing is published here under the name {name!r}")
+        metadata = publication.metadata
+        self.nucleus.withdrawn[metadata.key] = metadata
+        self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
+
+    def subscribe(
+        self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
+    ) -> SubscriptionKey:
+        """Hear of each object once whose tags satisfy the formula and that was, or will be, published within the frame."""
+        formula = Formula.parse(formula) if isinstance(formula, str) else formula
+        if not formula.conjunctions:
+            raise InvalidSubscription(f"no object can ever satisfy {formula.text!r}")
+        self._subscribed += 1
+        # The time makes it different from those of an earlier life of this host.
+        key = SubscriptionKey(self._host.name, f"{self._host.now():x}.{self._subscribed}")
+        subscription = CrowdSubscription(key, formula, frame)
+        self.nucleus.wants(subscription, notified)
+        self._begin(lambda storage, ended: storage.subscribe(subscription, ended), done)
+        return key
+
+    def unsubscribe(self, key: SubscriptionKey, done: Done = _heedless) -> None:
+        subscription = self.nucleus.wants_no_more(key)
+        if subscription is None:
+            raise UnknownName(f"there is no subscription {key} here")
+        self._begin(lambda storage, ended: storage.unsubscribe(subscription, ended), done)
+
+    def more(self, key: SubscriptionKey) -> None:
+        """Ask for a further batch of what it found in the past."""
+        self._proxy.active.more(key)
+
+    def download(self, metadata: Metadata, done: Done) -> None:
+        """Get the object; ``done`` is told its content, or why there is none."""
+        self._begin(partial(self._fetch, metadata), done)
+
+    def statistics(self) -> CrowdStatistics:
+        nucleus, tally = self.nucleus, self.nucleus.tally
+        return CrowdStatistics(
+            str(self._proxy.spec), len(nucleus.published), len(nucleus.held), len(nucleus.subscriptions),
+            len(self._under_way), self._succeeded, self._failed,
+            tally.notified, tally.duplicates, tally.late, tally.foreign, self._proxy.active.statistics(),
+        )  # fmt: skip
+
+    def _make(self, spec: MechanismSpec) -> Storage:
+        return manner_of(spec).mechanism(self.nucleus)
+
+    def _fetch(self, metadata: Metadata, storage: Storage, ended: Done) -> None:
+        here = self.nucleus.content_of(metadata.key)
+        if here is None:
+            storage.download(metadata, ended)
+        else:
+            outcome = Outcome(content=here.content)
+            self._host.timers.after(0, lambda: ended(outcome))
+
+    def _begin(self, ask: Callable[[Storage, Done], None], done: Done) -> None:
+        self._operations += 1
+        number = self._operations
+        self._under_way[number] = ask, done
+        ask(self._proxy.active, partial(self._ended, number))
+
+    def _ended(self, number: int, outcome: Outcome) -> None:
+        # A mechanism that was replaced may still come with an answer; the first one counts.
+        begun = self._under_way.pop(number, None)
+        if begun is not None:
+            self._succeeded += outcome.ok
+            self._failed += not outcome.ok
+            begun[1](outcome)
+
+    def _ask_again(self) -> None:
+        # After the switch, and after ``bootstrap``: not in the middle of either.
+        self._host.timers.after(0, self._go_on)
+
+    def _go_on(self) -> None:
+        for number, (ask, _) in list(self._under_way.items()):
+            ask(self._proxy.active, partial(self._ended, number))
+
+
+def _checked(tags: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(sorted({*tags}))
+    if isinstance(tags, str) or not found or not all(isinstance(tag, str) and tag for tag in found):
+        raise InvalidEvent("an object needs tags, which are non-empty texts, such as ['goal', 'portugal']")
+    return found
