@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
 
 import msgspec
 
 from nearcast.crowdstore.formula import Formula
 from nearcast.model.time import EVER, Instant, TimeFrame
+
+DIGEST: Final = 16
+"""Bytes."""
+
+
+def digest_of(content: bytes) -> bytes:
+    return blake2b(content, digest_size=DIGEST).digest()
 
 
 class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True):
@@ -30,6 +39,9 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
     published: Instant
     size: int
     """Bytes of the object."""
+
+    digest: bytes
+    """Of its content: whoever downloads it from anybody can tell whether it is what the owner published."""
 
     summary: bytes = b""
     """Such as a thumbnail."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Notified, Nucleus
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
+from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey, digest_of
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
 from nearcast.errors import InvalidEvent, InvalidSubscription, UnknownName
@@ -84,7 +84,7 @@ class CrowdStore(Component):
             raise InvalidEvent(
                 f"a summary has at most {SUMMARY} bytes, not {len(summary)}; the object itself may be large"
             )
-        metadata = Metadata(key, _checked(tags), self._host.now(), len(content), summary)
+        metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary)
         publication = Publication(metadata, content)
         self.nucleus.published[key] = publication
         self._begin(lambda storage, ended: storage.publish(publication, ended), done)
