@@ -70,7 +70,9 @@ class Indexed(msgspec.Struct, frozen=True, array_like=True, tag="i"):
         return self.item.metadata.key
 
     def merged(self, other: Indexed) -> Indexed:
-        first = min(self.item, other.item, key=msgspec.msgpack.encode)  # they differ in their places only, unless somebody lies
+        first = min(
+            self.item, other.item, key=msgspec.msgpack.encode
+        )  # they differ in their places only, unless somebody lies
         item = first.with_replicas((*self.item.replicas, *other.item.replicas))
         return Indexed(item, tuple(sorted({*self.tags, *other.tags})))
 
@@ -80,6 +82,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True, tag="p"):
 
     subscription: SubscriptionKey
     number: int
+    node: str
+    """Its owner's address."""
+
     tag: str
     """The key."""
 

@@ -12,8 +12,8 @@ from nearcast.model.time import Instant
 from nearcast.runtime.messages import Message
 
 Number = Annotated[int, Meta(ge=0, le=2**31)]
-Word = Annotated[int, Meta(ge=0, lt=2**64)]
-MOST: Final = 1_024
+Word = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+MOST: Final = 4_096
 Names = Annotated[tuple[str, ...], Meta(max_length=MOST)]
 Words = Annotated[tuple[Word, ...], Meta(max_length=MOST)]
 
@@ -74,11 +74,10 @@ class Entrusted(Operation, frozen=True, tag="crowd-entrusted"):
     entries: Annotated[tuple[Entry, ...], Meta(max_length=MOST)]
 
 
-class Reclaim(Operation, frozen=True, tag="crowd-reclaim"):
-    """The sender's cell was empty, and is not any more: it wants what was kept for it."""
+class Locate(Operation, frozen=True, tag="crowd-locate"):
+    """Where is it?"""
 
-    column: Coordinate
-    row: Coordinate
+    key: ObjectKey
 
 
 class Answered(Message, frozen=True, tag="crowd-answered"):
@@ -101,6 +100,20 @@ class Found(Message, frozen=True, tag="crowd-found"):
     items: Annotated[tuple[Item, ...], Meta(max_length=MOST)]
 
 
+class Located(Message, frozen=True, tag="crowd-located"):
+    """The answer to ``Locate``; none: nobody here knows."""
+
+    operation: Number
+    item: Item | None
+
+
+class Handed(Message, frozen=True, tag="crowd-handed"):
+    """To the members of the sender's cell: what belongs to that one is there now."""
+
+    column: Coordinate
+    row: Coordinate
+
+
 class Notify(Message, frozen=True, tag="crowd-notify"):
     """An object matches these subscriptions; one message for all of their owners (5.8.5)."""
 
@@ -114,6 +127,13 @@ class Fetch(Message, frozen=True, tag="crowd-fetch"):
     operation: Number
     key: ObjectKey
     chunks: Annotated[tuple[Number, ...], Meta(max_length=64)]
+    node: str
+    column: Coordinate
+    row: Coordinate
+    """Who wants them, and where it is."""
+
+    passed_on: bool = False
+    """By a member that does not have it, to another one."""
 
 
 class Fetched(Message, frozen=True, tag="crowd-fetched"):
@@ -188,6 +208,6 @@ class Piece(Message, frozen=True, tag="crowd-piece"):
 
 
 KINDS: Final = (
-    Publish, Unpublish, Subscribe, More, Unsubscribe, Relocated, Replicated, Entrusted, Reclaim, Answered, Found, Notify, Fetch,
+    Publish, Unpublish, Subscribe, More, Unsubscribe, Relocated, Replicated, Entrusted, Handed, Locate, Located, Answered, Found, Notify, Fetch,
     Fetched, Lacking, Copy, Join, State, Digest, Sums, Listing, Lack, Entries, Piece,
 )  # fmt: skip

@@ -22,7 +22,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def _hash(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
 
 
 def name_of(identity: Identity) -> int:
@@ -78,7 +78,9 @@ class CellState:
 
     def _withdraw(self, gone: Gone) -> None:
         if gone.subscription:
-            for identity in [found for found in self.entries if found[0] == "p" and found[1:3] == (gone.owner, gone.name)]:
+            for identity in [
+                found for found in self.entries if found[0] == "p" and found[1:3] == (gone.owner, gone.name)
+            ]:
                 self._take(self.entries[identity])
         else:
             for kind in "ik":
@@ -149,7 +151,9 @@ class CellState:
     def objects_for(self, part: Part) -> Iterator[Indexed]:
         """Those that match it here."""
         if part.tag != EVERYTHING:
-            yield from (found for found in self._objects.get(part.tag, {}).values() if part.accepts(found.item.metadata))
+            yield from (
+                found for found in self._objects.get(part.tag, {}).values() if part.accepts(found.item.metadata)
+            )
             return
         for tag, objects in self._objects.items():
             for found in objects.values():
@@ -170,7 +174,9 @@ class CellState:
         return self._stamps.get(name)
 
 
-def _without(index: dict[str, dict[Identity, Indexed]] | dict[str, dict[Identity, Part]], tag: str, identity: Identity) -> None:
+def _without(
+    index: dict[str, dict[Identity, Indexed]] | dict[str, dict[Identity, Part]], tag: str, identity: Identity
+) -> None:
     found = index[tag]
     found.pop(identity, None)
     if not found:

@@ -1,0 +1,140 @@
+"""Objects from whoever has a copy, the nearest first (THYME 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from nearcast.crowdstore.chunks import Assembly, chunk_count, chunk_of
+from nearcast.crowdstore.data_centric.desk import Desk
+from nearcast.crowdstore.data_centric.entries import Item
+from nearcast.crowdstore.data_centric.messages import Fetch, Fetched, Lacking
+from nearcast.crowdstore.geographic.grid import Cell
+from nearcast.crowdstore.geographic.interface import Destination
+from nearcast.crowdstore.objects import Metadata
+from nearcast.crowdstore.storage import Failure
+from nearcast.runtime.ports import Address, Cancellable
+
+WINDOW: Final = 8
+"""Chunks that are asked for together: so few that they do not fill the queues on their way."""
+
+Got = Callable[[bytes | None, Failure | None], None]
+
+
+class Download:
+    """One object on its way here."""
+
+    def __init__(self, metadata: Metadata, sources: list[Destination], got: Got) -> None:
+        self.assembly: Final = Assembly(metadata)
+        self.sources: Final = sources
+        """Where to ask next."""
+
+        self.got: Final = got
+        self.asked: frozenset[int] = frozenset()
+        self.at = sources[0]
+        self.refused = True
+        """Everybody so far has said no, and nobody has kept silent."""
+
+        self.timer: Cancellable | None = None
+
+
+def sources_of(item: Item, desk: Desk, tries: int) -> list[Destination]:
+    """The nearest copies, and in the end the cell where all members have it."""
+    here, own = desk.here, desk.router.address
+    active = Destination(Cell(*item.active))
+    places = [active, *(Destination(Cell(*place.cell), place.node) for place in item.replicas if place.node != own)]
+    places.sort(key=lambda place: (desk.grid.distance(here, place.cell), place.node or ""))
+    chosen = places[:tries]
+    if active not in chosen:
+        chosen[-1] = active
+    return chosen + [active] * (tries - len(chosen))
+
+
+class Downloading:
+    """Those of this host, and what it serves to others."""
+
+    def __init__(self, desk: Desk, timeout: float, number: Callable[[], int]) -> None:
+        self._desk: Final = desk
+        self._timeout: Final = timeout
+        self._number: Final = number
+        self._open: Final[dict[int, Download]] = {}
+        self.served = 0
+
+    def begin(self, metadata: Metadata, sources: list[Destination], got: Got) -> None:
+        number = self._number()
+        self._open[number] = Download(metadata, sources, got)
+        self._next(number)
+
+    def stop(self) -> None:
+        for download in self._open.values():
+            if download.timer is not None:
+                download.timer.cancel()
+        self._open.clear()
+
+    def _next(self, number: int) -> None:
+        download = self._open[number]
+        if not download.sources:
+            del self._open[number]
+            download.got(None, Failure.NOT_FOUND if download.refused else Failure.TIMED_OUT)
+            return
+        download.at = download.sources.pop(0)
+        self._ask(number, download)
+
+    def _ask(self, number: int, download: Download) -> None:
+        if download.timer is not None:
+            download.timer.cancel()
+        download.timer = self._desk.host.timers.after(self._timeout, partial(self._silent, number))
+        wanted = download.assembly.missing(WINDOW)
+        download.asked = frozenset(wanted)
+        here = self._desk.here
+        key = download.assembly.metadata.key
+        message = Fetch(number, key, wanted, self._desk.router.address, here.column, here.row)
+        self._desk.to_nodes([download.at], message)
+
+    def _silent(self, number: int) -> None:
+        self._open[number].refused = False
+        self._next(number)
+
+    def lacking(self, number: int, source: Destination | None = None) -> None:
+        """It does not have it; with a source, only if that one was asked last."""
+        download = self._open.get(number)
+        if download is not None and (source is None or source == download.at):
+            if download.timer is not None:
+                download.timer.cancel()
+            self._next(number)
+
+    def fetched(self, message: Fetched) -> None:
+        download = self._open.get(message.operation)
+        if download is None or not download.assembly.add(message.chunk, message.data):
+            return
+        if not download.assembly.complete:
+            download.asked -= {message.chunk}
+            if not download.asked:
+                self._ask(message.operation, download)
+            return
+        content = download.assembly.content()
+        if content is None:  # it is not what was published: somebody else may have it
+            self.lacking(message.operation)
+            return
+        if download.timer is not None:
+            download.timer.cancel()
+        del self._open[message.operation]
+        download.got(content, None)
+
+    def serve(self, message: Fetch, member: Address | None) -> None:
+        """Send what is asked for; whoever does not have it passes that on, once, to another member of its cell, if there is one."""
+        desk, to = self._desk, Cell(message.column, message.row)
+        if to not in desk.grid:
+            return
+        found = desk.nucleus.content_of(message.key)
+        if found is not None:
+            self.served += 1
+            for number in message.chunks:
+                if number < chunk_count(len(found.content)):
+                    desk.to_node(to, message.node, Fetched(message.operation, number, chunk_of(found.content, number)))
+        elif member is not None and not message.passed_on:
+            passed = Fetch(message.operation, message.key, message.chunks, message.node, *to, passed_on=True)
+            desk.to_node(desk.here, member, passed)
+        else:
+            desk.to_node(to, message.node, Lacking(message.operation))

@@ -1,0 +1,135 @@
+"""What a host does as a member of its cell: all members keep the same, and one of them acts for all (THYME 5.1 to 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from nearcast.crowdstore.data_centric.desk import Desk
+from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Gone, Indexed, Kept, Part, Place
+from nearcast.crowdstore.data_centric.matching import Matching, valid
+from nearcast.crowdstore.data_centric.messages import (
+    Answered,
+    Entrusted,
+    Found,
+    Locate,
+    Located,
+    More,
+    Operation,
+    Publish,
+    Relocated,
+    Replicated,
+    Subscribe,
+    Unpublish,
+    Unsubscribe,
+)
+from nearcast.crowdstore.geographic.grid import Cell
+from nearcast.crowdstore.objects import Metadata, ObjectKey
+from nearcast.model.time import Instant
+from nearcast.runtime.ports import Address
+
+
+class Keeping:
+    def __init__(
+        self, desk: Desk, matching: Matching, batch: int, acts: Callable[[], bool], lacks: Callable[[Metadata], None]
+    ) -> None:
+        self._desk: Final = desk
+        self._matching: Final = matching
+        self._batch: Final = batch
+        self._acts: Final = acts
+        self._lacks: Final = lacks
+        """Told of objects that all members should have a copy of, and this one does not."""
+
+    def receive(self, source: Address, origin: Cell, home: Cell, message: Operation) -> None:
+        """An operation for one cell: this host's own, or one that it stands in for."""
+        if isinstance(message, Subscribe | More):
+            self._subscribe(source, origin, home, message)
+            return
+        if isinstance(message, Locate):
+            if self._acts():
+                found = self._desk.state.indexed(message.key)
+                item = None if found is None else found.item
+                self._desk.to_node(origin, source, Located(message.operation, item))
+            return
+        if self._done(home, message) and self._acts():
+            self._desk.to_node(origin, source, Answered(message.operation, *home))
+
+    def _done(self, home: Cell, message: Operation) -> bool:
+        desk = self._desk
+        now = desk.now()
+        if isinstance(message, Publish):
+            tags = tuple(tag for tag in message.item.metadata.tags if desk.grid.cell_of(tag) == home)
+            return bool(tags) and self.take(Indexed(message.item, tags))
+        if isinstance(message, Unpublish):
+            desk.state.put(Gone(subscription=False, owner=message.key.owner, name=message.key.name, at=message.at), now)
+        elif isinstance(message, Unsubscribe):
+            desk.state.put(Gone(subscription=True, owner=message.key.owner, name=message.key.name, at=message.at), now)
+        elif isinstance(message, Relocated):
+            return self._relocated(message)
+        elif isinstance(message, Replicated):
+            found = desk.state.indexed(message.key)
+            place = Place(message.at, message.node, message.column, message.row)
+            if found is not None:
+                self.take(msgspec.structs.replace(found, item=found.item.with_replicas([place])))
+        elif isinstance(message, Entrusted):
+            self.absorb(message.entries)
+        return True
+
+    def take(self, entry: Entry) -> bool:
+        """Keep it; if that is new, and this host acts for the cell, tell whom it concerns.  False if it cannot be."""
+        if not valid(entry, self._desk):
+            return False
+        before = self._desk.state.entries.get(entry.identity)
+        changed = self._desk.state.put(entry, self._desk.now())
+        # More copies of an object, or a newer place of one, are no news.
+        known = isinstance(before, Indexed) and isinstance(entry, Indexed) and {*entry.tags} <= {*before.tags}
+        if changed and isinstance(entry, Indexed) and not known and self._acts():
+            self._matching.publication(entry)
+        return True
+
+    def absorb(self, entries: Iterable[Entry]) -> None:
+        """Entries from others who keep them."""
+        for entry in entries:
+            new = entry.identity not in self._desk.state.entries
+            if not self.take(entry):
+                continue
+            if isinstance(entry, Part) and new and self._acts():
+                self._matching.part(entry)
+            elif isinstance(entry, Kept) and self._desk.nucleus.content_of(entry.metadata.key) is None:
+                self._lacks(entry.metadata)
+
+    def _subscribe(self, source: Address, origin: Cell, home: Cell, message: Subscribe | More) -> None:
+        desk, part = self._desk, message.part
+        if not valid(part, desk) or (part.tag != EVERYTHING and desk.grid.cell_of(part.tag) != home):
+            return
+        desk.state.put(part, desk.now())
+        if not self._acts():
+            return
+        found = [
+            (indexed.item.metadata.published, indexed.key, indexed.item)
+            for indexed in desk.state.objects_for(part)
+            # One that stands in for several cells answers for each of them.
+            if part.tag != EVERYTHING or desk.grid.cell_of(indexed.item.metadata.tags[0]) == home
+        ]
+        found.sort(key=lambda each: each[:2])
+        after: tuple[Instant, ObjectKey] | None = message.after if isinstance(message, More) else None
+        items = [item for at, key, item in found if after is None or (at, key) > after]
+        some = tuple(items[: self._batch])
+        answer = Found(message.operation, *home, part.subscription, part.number, len(items), some)
+        desk.to_node(origin, source, answer)
+
+    def _relocated(self, message: Relocated) -> bool:
+        cell = Cell(message.column, message.row)
+        if cell not in self._desk.grid:
+            return False
+        place = Place(message.at, message.node, message.column, message.row)
+        for entry in list(self._desk.state.entries.values()):
+            if isinstance(entry, Part) and entry.node == message.node and entry.version < message.at:
+                moved = msgspec.structs.replace(entry, column=cell.column, row=cell.row, version=message.at)
+                self._desk.state.put(moved, self._desk.now())
+            elif isinstance(entry, Indexed) and any(each.node == message.node for each in entry.item.replicas):
+                self.take(msgspec.structs.replace(entry, item=entry.item.with_replicas([place])))
+        self._matching.relocated(message.node, cell)
+        return True
