@@ -18,7 +18,8 @@ from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
-from nearcast.broker.federation.federation import Federation, FederationStatistics
+from nearcast.broker.federation.federation import Federation
+from nearcast.broker.federation.statistics import FederationStatistics
 from nearcast.broker.logs import ProblemLog
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing.batching import Batching, BatchingStatistics
@@ -264,12 +265,12 @@ class Broker:
                         continue
                     if entry.publisher is not None:
                         self.publishing.remember(entry.publisher, entry.id)
-                    if self.federation is not None:
+                    if entry.key is not None:
                         for identity in entry.receivers:
                             receiver = by_identity.get(identity)
                             if receiver is not None and receiver.had is not None:
                                 unconfirmed = self.sessions.unconfirmed(receiver, offset)
-                                receiver.had.add(entry.id, confirmed=not unconfirmed)
+                                receiver.had.add(entry.key, confirmed=not unconfirmed)
                     if not entry.owed or origin in self.temporal.unpublishing.offsets:
                         continue
                     message = None

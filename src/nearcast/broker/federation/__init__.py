@@ -3,6 +3,9 @@
 =====================  =====================================================================
 ``federation``         the overlay on a live host, and all parts put together
 ``settings``           the section ``[federation]``
+``statistics``         what it tells of itself
+``joining``            how a broker comes in, and whom it refuses
+``acquaintances``      brokers that were ever reached
 ``events``             events to other brokers and from them
 ``event_ids``          which events have been here
 ``custody``            what is kept until whoever is next has stored it

@@ -99,7 +99,7 @@ class FederatedEvents:
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Concerning:
         brokers = self.concerned(event)
         self._sent += bool(brokers)
-        key = key_of(None if publisher is None else publisher.client, event.id)
+        key = message.key = message.key or key_of(None if publisher is None else publisher.client, event.id)
         needed = bool(brokers) or self.replicas.on
         body = encode(EventBody(entry_of(event, message, None), message.retain, channel)) if needed else b""
         if not message.qos and event.when is None:
@@ -183,7 +183,7 @@ class FederatedEvents:
             return
         self._arrived += 1
         message = message_in(read.entry, -1)
-        message.offset, message.retain = None, read.retain
+        message.offset, message.retain, message.key = None, read.retain, key
         if not message.qos and event.when is None:
             self.publishing.event(
                 event, message, None, _unheard, read.channel, archived=_addressed(event), arrived=True
@@ -238,8 +238,8 @@ class FederatedEvents:
         route = self.publishing.router.targets(event, read.channel) if event.when is None else Route(())
         newcomers = [target for target in route.targets if self.came(target.session)]
         message = message_in(read.entry, -1)
-        message.offset = None
-        if not any(event.id not in (target.session.had or ()) for target in newcomers):
+        message.offset, message.key = None, key
+        if not any(key not in (target.session.had or ()) for target in newcomers):
             self.journal.write(puts=puts, then=done)
             return
 

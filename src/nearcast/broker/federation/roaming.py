@@ -227,8 +227,8 @@ class Roaming:
         if session.had is None and (home is not None or session.durable):
             session.had = Had()
         if session.had is not None:
-            for event in had:
-                session.had.add(event, confirmed=True)
+            for key in had:
+                session.had.add(key, confirmed=True)
         if home is not None and home.broker == self.me:
             return
         if home is None and not session.durable:
@@ -338,7 +338,7 @@ class Roaming:
             else:
                 session.queue.append(out)  # as it is on disk: the next start tries again
 
-        event = out.message.event or secrets.token_hex(8)
+        event = out.message.key or secrets.token_hex(8)
         self.custody.add(key_of(session.client, f"{event}\0relay"), RELAY, body, (home.broker,), written)
 
     def _body(self, client: str, out: Outgoing) -> RelayBody:
@@ -348,7 +348,7 @@ class Roaming:
         )
         lifetime = None if message.expires is None else max(message.expires - event.published, 1)
         entry = msgspec.structs.replace(entry_of(event, message, None), lifetime=lifetime)
-        return RelayBody(client, message.event or "", entry, out.qos, out.near, out.retain, out.identifiers)
+        return RelayBody(client, message.key or "", entry, out.qos, out.near, out.retain, out.identifiers)
 
     def _end(self, session: Session) -> None:
         """Nothing more of it is needed here; what is still being written for it follows its client all the same."""

@@ -106,7 +106,7 @@ class Granted(Message, frozen=True, tag="granted"):
     session: SessionState | None
     problem: str
     had: tuple[str, ...]
-    """Ids of the newest events that it got there: they may be on their way here, too."""
+    """Keys of the newest events that it got there: they may be on their way here, too."""
 
 
 class EventBody(msgspec.Struct, frozen=True, array_like=True):
