@@ -105,9 +105,6 @@ class Custody:
     """Microseconds for which parcels are kept."""
 
     most_bytes: int
-    gone: Callable[[Kept], None] = lambda _kept: None
-    """Told of parcels of which nothing is left here."""
-
     _kept: dict[str, Kept] = field(default_factory=dict)
     _queues: dict[str, dict[str, None]] = field(default_factory=dict)
     """By broker: keys of parcels that are to be sent, in their order."""
@@ -282,8 +279,21 @@ class Custody:
         if not self._under_way[neighbour]:
             self._under_way_bytes[neighbour] = 0
 
+    def give_up(self, broker: str) -> int:
+        """It will not come back: how many parcels were for it."""
+        lost = [kept for kept in self._kept.values() if broker in kept.waiting]
+        self._expired += len(lost)
+        self.journal.write(puts=[put for kept in lost for put in self._dropped(kept, (broker,))])
+        self._queues.pop(broker, None)
+        return len(lost)
+
     def _drop(self, kept: Kept, brokers: Iterable[str]) -> None:
         """These have it, or will not get it."""
+        puts = self._dropped(kept, brokers)
+        if puts:
+            self.journal.write(puts=puts)
+
+    def _dropped(self, kept: Kept, brokers: Iterable[str]) -> list[Put]:
         puts = []
         for broker in brokers:
             kept.waiting.discard(broker)
@@ -293,9 +303,7 @@ class Custody:
         if not kept.waiting and self._kept.pop(kept.key, None) is not None:
             self._bytes -= len(kept.body)
             puts.append(Put(PARCELS, kept.key, None))
-            self.gone(kept)
-        if puts:
-            self.journal.write(puts=puts)
+        return puts
 
     # What changes
 

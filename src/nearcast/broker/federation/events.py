@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from mqtt5 import PubAckReasonCode, PublishPacket
 
+from nearcast.broker.federation.acquaintances import Acquaintances
 from nearcast.broker.federation.custody import Custody, Kept
 from nearcast.broker.federation.event_ids import EventIds, Standing, key_of
 from nearcast.broker.federation.interests import Interests
@@ -73,6 +74,7 @@ class FederatedEvents:
     interests: Interests
     replicas: Replicas
     knowledge: Reference
+    acquaintances: Acquaintances
     loose: Loose
     came: Callable[[Session], bool]
     """Whether the client came from another broker."""
@@ -87,12 +89,16 @@ class FederatedEvents:
 
     def concerned(self, event: Event) -> list[str]:
         """The other brokers that it is for."""
+        now, known = self.now(), self.acquaintances
+        # Who has been missing since this broker started, and of whom nobody here could tell: it decides itself, when it returns.
+        found = {broker for broker in known if not self.interests.knows(broker)}
         if event.when is not None:  # whoever was or will be there: each broker knows its own
-            return self.interests.brokers
-        if event.to is None:
-            return self.interests.wanting(event.topic)
-        found = {name_of(origin) for origin in self.knowledge.concerned(questions(event.conjuncts))}
-        return sorted(found - {self.me})
+            found.update(self.interests.brokers)
+        elif event.to is None:
+            found.update(self.interests.wanting(event.topic))
+        else:
+            found.update(name_of(origin) for origin in self.knowledge.concerned(questions(event.conjuncts)))
+        return sorted(broker for broker in found if broker != self.me and not known.given_up(broker, now))
 
     # Published here
 

@@ -47,7 +47,7 @@ from nearcast.broker.federation.wire import (
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import JournalFailed
+from nearcast.errors import InvalidInput, JournalFailed
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -192,6 +192,7 @@ class Federation:
             self.interests,
             self.replicas,
             self._knowledge,
+            self._acquaintances,
             self.parcels.loose,
             self.roaming.came,
             self._now,
@@ -205,7 +206,7 @@ class Federation:
             self._topology.links,
             () if tree is None else tuple(sorted(tree.neighbours)),
             () if tree is None else tree.spanning.edges,
-            {broker: broker in self._hops for broker in self.interests.brokers},
+            {broker: broker in self._hops for broker in sorted({*self.interests.brokers, *self._acquaintances})},
             self.interests.topics,
             len(self.board),
             self.custody.statistics(),
@@ -370,9 +371,37 @@ class Federation:
 
     def _heard(self, notice: Notice) -> None:
         if notice.key.startswith(TOPICS):
+            broker = notice.key.removeprefix(TOPICS)
+            if not notice.value and broker in self._hops:
+                return  # forgotten, as far as others know: it will contradict
             self.interests.heard(notice)
+            if not notice.value and broker != self.name:
+                self._let_go(broker)
         elif notice.key.startswith(CLIENTS):
             self.roaming.heard(notice)
+
+    # Brokers that will not come back
+
+    def forget(self, broker: str) -> int:
+        """All brokers are to give up what they keep for that one; how many parcels that were here."""
+        if broker in self._hops:
+            raise InvalidInput(f"{broker} is in reach; stop it first, then nothing is kept for it any more")
+        if broker == self.name or not (self.interests.knows(broker) or broker in self._acquaintances.addresses):
+            raise InvalidInput(
+                f"no other broker named {broker!r} is known here; `nearcast federation` shows all of them"
+            )
+        before = self.custody.statistics().expired
+        self.roaming.abandon(broker)
+        self._heard(self.board.post(TOPICS + broker, b""))
+        return self.custody.statistics().expired - before
+
+    def _let_go(self, broker: str) -> None:
+        lost = self.custody.give_up(broker)
+        self._acquaintances.forget(broker)
+        for origin in self._knowledge.unreachable:
+            if name_of(origin) == broker:
+                self._knowledge.forget(origin)
+        log.warning("%s is forgotten; %d parcels that waited for it are given up", broker, lost)
 
     # The tree
 

@@ -286,6 +286,14 @@ class Roaming:
             return
         self._depart(session, notice, home)
 
+    def abandon(self, broker: str) -> None:
+        """It will not come back: whoever was at home there is at home nowhere."""
+        lost = [notice for notice in self.board if notice.key.startswith(PREFIX) and notice.value]
+        for notice in lost:
+            if _home(notice.value).broker == broker:
+                self.board.remove(notice.key)
+                self.heard(msgspec.structs.replace(notice, value=b""))
+
     def _knew_of_us(self, client: str, home: Home) -> bool:
         announced = self._announced.get(client)
         return announced is None or home.basis == (announced, self.me)
