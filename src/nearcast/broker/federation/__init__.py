@@ -14,6 +14,7 @@
 ``contexts``           what the overlay is told of the clients here
 ``interests``          which topics are wanted where
 ``replicas``           nothing is acknowledged before a neighbour has it as well, if that is wanted
+``reconsidering``      what waits for brokers out of reach, once more
 ``roaming``            clients that come from another broker, and go to one
 ``wire``               what brokers say to each other
 =====================  =====================================================================

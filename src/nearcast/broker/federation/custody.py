@@ -142,10 +142,10 @@ class Custody:
     def get(self, key: str) -> Kept | None:
         return self._kept.get(key)
 
-    def stranded(self) -> list[Kept]:
-        """Parcels of which a broker cannot be reached."""
-        keys = {key for broker, queue in self._queues.items() if self._hop(broker) is None for key in queue}
-        return [self._kept[key] for key in sorted(keys, key=lambda key: self._kept[key].number)]
+    def stranded(self) -> dict[str, None]:
+        """Keys of parcels of which a broker cannot be reached, for each in the order in which they came."""
+        missing = [broker for broker in sorted(self._queues) if self._hop(broker) is None]
+        return {key: None for broker in missing for key in self._in_order(broker)}
 
     # What is taken in
 

@@ -21,6 +21,7 @@ from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.joining import Joining, objection, shown_address
 from nearcast.broker.federation.notices import NoticeBoard
 from nearcast.broker.federation.parcels import Done, Parcels
+from nearcast.broker.federation.reconsidering import Reconsidering
 from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.roaming import PREFIX as CLIENTS
 from nearcast.broker.federation.roaming import Roaming
@@ -51,7 +52,7 @@ from nearcast.errors import InvalidInput, JournalFailed
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import MICROSECONDS
 from nearcast.overlay.routing.reference import Reference
 from nearcast.overlay.routing.reporting import Cells
 from nearcast.overlay.routing.router import Router
@@ -78,10 +79,6 @@ INTERFACE: Final = "wired"
 
 EVERY: Final = 1.0
 """Seconds between two looks at what waits."""
-
-LOOKS: Final = (1.0, 5.0, 20.0)
-"""Seconds after a client has gone elsewhere, at which what waits for its old broker is looked at: it may take a while until it
-has told its new broker who it is."""
 
 
 class _Exchange(Component):
@@ -133,7 +130,6 @@ class Federation:
         self._hops: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._tree: Tree | None = None
-        self._moves: dict[tuple[str, str], list[Instant]] = {}
 
         self.custody: Final = Custody(
             journal, self._now, self._send, self, int(settings.custody), int(settings.custody_bytes)
@@ -195,6 +191,14 @@ class Federation:
             self._acquaintances,
             self.parcels.loose,
             self.roaming.came,
+            self._now,
+        )
+
+        self._reconsidering: Final = Reconsidering(
+            self.custody,
+            self.roaming.reconsider,
+            self.events.reconsider,
+            lambda look: broker.loop.call_later(0.02, self._guard, look),
             self._now,
         )
 
@@ -269,6 +273,7 @@ class Federation:
             self._timers.end()
             self._host = None
             self.outlet = _nowhere
+        self._reconsidering.end()
         await self._joining.end()
         await self._link.end()
 
@@ -431,35 +436,16 @@ class Federation:
 
     # From time to time
 
-    def _gone(self, before: str, now: str) -> None:
-        if before and before != now:
-            at = self._now()
-            self._moves[before, now] = [at + round(seconds * MICROSECONDS) for seconds in LOOKS]
+    def _gone(self, before: str, to: str) -> None:
+        self._reconsidering.gone(before, to)
 
     def tick(self) -> None:
         self.board.tick()
         self.roaming.tick()
         self.custody.tick()
         self.replicas.tick()
-        self._reconsider()
+        self._reconsidering.tick()
         self.ids.tidy()
-
-    def _reconsider(self) -> None:
-        """What waits for brokers out of reach may be for somebody who can be reached by now."""
-        now = self._now()
-        due: dict[str, set[str]] = {}
-        for (before, to), looks in list(self._moves.items()):
-            if looks[0] <= now:
-                due.setdefault(before, set()).add(to)
-                looks.pop(0)
-                if not looks:
-                    del self._moves[before, to]
-        for kept in self.custody.stranded():
-            if kept.kind == RELAY:
-                self.roaming.reconsider(kept)
-            elif kept.kind == EVENT:
-                gone_to = {to for broker in kept.waiting if self.hop(broker) is None for to in due.get(broker, ())}
-                self.events.reconsider(kept, gone_to)
 
 
 def _listed(addresses: frozenset[Address]) -> str:
