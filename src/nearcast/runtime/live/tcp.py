@@ -192,7 +192,9 @@ class TcpLink(PortedLink):
 
         self._not_before: Final[dict[Address, int]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self._strangers = 0
+        self._strangers: Final[dict[asyncio.StreamWriter, None]] = {}
+        """In the order in which they came."""
+
         self._refused = 0
         self._dropped: Final[Counter[str]] = Counter()
         self._told: Final[dict[Address, str]] = {}
@@ -370,10 +372,13 @@ class TcpLink(PortedLink):
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if not self.up or self._strangers >= self.settings.most_strangers:
+        if not self.up:
             writer.close()
             return
-        self._strangers += 1
+        if len(self._strangers) >= self.settings.most_strangers:
+            # Who is one of us has proven it within a moment; who only holds a place gives it up to the next one.
+            next(iter(self._strangers)).transport.abort()
+        self._strangers[writer] = None
         try:
             async with asyncio.timeout(self.settings.handshake):
                 channel = await self._answer(reader, writer)
@@ -389,7 +394,7 @@ class TcpLink(PortedLink):
             writer.close()
             raise
         finally:
-            self._strangers -= 1
+            self._strangers.pop(writer, None)
         self._keep(channel)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Channel:
