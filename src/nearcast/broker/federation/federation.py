@@ -48,7 +48,7 @@ from nearcast.broker.federation.wire import (
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import InvalidInput, JournalFailed
+from nearcast.errors import InvalidInput
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -177,7 +177,7 @@ class Federation:
             self._send,
             lambda: () if self._tree is None else tuple(sorted(self._tree.neighbours)),
             self._addresses_get,
-            lambda key, body: self.events.look_again(key, body, [], _unheard),
+            self._take_over,
         )
         self.events: Final = FederatedEvents(
             self.name,
@@ -385,6 +385,9 @@ class Federation:
         elif notice.key.startswith(CLIENTS):
             self.roaming.heard(notice)
 
+    def _take_over(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
+        self.events.look_again(key, body, puts, done)
+
     # Brokers that will not come back
 
     def forget(self, broker: str) -> int:
@@ -454,7 +457,3 @@ def _listed(addresses: frozenset[Address]) -> str:
 
 def _nowhere(_to: Address, _message: Said) -> Sending:
     return Sending.DROPPED
-
-
-def _unheard(_failed: JournalFailed | None) -> None:
-    """Nobody waits for it."""

@@ -16,8 +16,9 @@ import msgspec
 from mqtt5 import PubAckReasonCode
 
 from nearcast.broker.federation.custody import Custody
+from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.wire import EVENT, Holding, Released, Replica, Replicated
-from nearcast.broker.publishing.publishing import Acknowledge
+from nearcast.broker.publishing.publishing import FAILURE, Acknowledge
 from nearcast.errors import JournalFailed, QuotaExceeded
 from nearcast.journal import Journal, Put
 from nearcast.model.time import MICROSECONDS, Instant
@@ -34,8 +35,6 @@ DEAD: Final = 5 * MICROSECONDS
 """An owner that cannot be reached for so long is not waited for."""
 
 AT_ONCE: Final = 500
-FAILURE: Final = 0x80
-"""Reason codes from here on say that something was refused."""
 
 
 class ReplicaRow(msgspec.Struct, frozen=True, array_like=True):
@@ -76,11 +75,14 @@ class Replicas:
     address: Callable[[str], Address | None]
     """Of a broker that can be reached."""
 
-    open: Callable[[str, bytes], None]
-    """``open(key, body)``: an event whose owner is gone may be for somebody here."""
+    open: Callable[[str, bytes, list[Put], Done], None]
+    """``open(key, body, puts, done)``: an event whose owner is gone may be for somebody here; ``puts`` are written with it."""
 
     _kept: dict[str, ReplicaRow] = field(default_factory=dict)
     _wanted: dict[str, _Wanted] = field(default_factory=dict)
+    _asked: dict[str, Instant] = field(default_factory=dict)
+    """When their owner was asked last whether they are still needed."""
+
     _missing: dict[str, Instant] = field(default_factory=dict)
     """Owners that cannot be reached, and since when."""
 
@@ -167,6 +169,7 @@ class Replicas:
     def _forget(self, keys: Sequence[str]) -> None:
         for key in keys:
             del self._kept[key]
+            self._asked.pop(key, None)
         if keys:
             self.journal.write(puts=[Put(TABLE, key, None) for key in keys])
 
@@ -184,25 +187,31 @@ class Replicas:
                     self._take_over(key, row)
             else:
                 self._missing.pop(row.owner, None)
-                if now >= row.since + KEPT and len(old.setdefault(row.owner, [])) < AT_ONCE:
+                if now >= self._asked.get(key, row.since) + KEPT and len(old.setdefault(row.owner, [])) < AT_ONCE:
                     old[row.owner].append(key)
         for owner, keys in old.items():
             address = self.address(owner)
             if address is not None:
+                # Those that are still needed are not asked for again at once: the others are to have their turn.
+                self._asked.update(dict.fromkeys(keys, now))
                 self.send(address, Holding(tuple(keys)))
 
     def _take_over(self, key: str, row: ReplicaRow) -> None:
         """Its owner is gone: it is our event now."""
         del self._kept[key]
+        self._asked.pop(key, None)
         self._taken_over += 1
         log.info("an event of %s, which is gone, is sent on its way from here", row.owner)
 
-        def written(failed: JournalFailed | None) -> None:
-            if failed is not None:
+        def opened(failed: JournalFailed | None) -> None:
+            if failed is not None:  # it is tried again, and what was done is recognised
                 self._kept[key] = row
-                return
-            self.journal.write(puts=(Put(TABLE, key, None),))
-            self.open(key, row.body)
+
+        def written(failed: JournalFailed | None) -> None:
+            if failed is None:
+                self.open(key, row.body, [Put(TABLE, key, None)], opened)
+            else:
+                opened(failed)
 
         self.custody.add(key, EVENT, row.body, sorted({*row.brokers, row.owner} - {self.me}), written)
 
