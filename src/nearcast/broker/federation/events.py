@@ -19,7 +19,7 @@ from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
 from nearcast.broker.publishing.entries import entry_of, event_in, message_in, plain_event
 from nearcast.broker.publishing.message import Message
-from nearcast.broker.publishing.publishing import Acknowledge, Publishing, message_of
+from nearcast.broker.publishing.publishing import FAILURE, Acknowledge, Publishing, message_of
 from nearcast.broker.publishing.router import Route
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput, JournalFailed, NearcastError
@@ -31,7 +31,6 @@ from nearcast.overlay.routing.reference import Reference
 from nearcast.runtime.live.addresses import name_of
 
 log: Final = logging.getLogger(__name__)
-FAILURE: Final = 0x80
 
 Loose = Callable[[str, bytes, Sequence[str]], None]
 
@@ -183,7 +182,7 @@ class FederatedEvents:
         try:
             read = event_body(body)
             event = event_in(read.entry)
-        except (msgspec.DecodeError, InvalidInput) as error:  # of another version
+        except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput) as error:  # of another version
             log.warning("an event from another broker cannot be read, and is given up: %s", error)
             self.journal.write(puts=puts, then=done)
             return
@@ -207,10 +206,12 @@ class FederatedEvents:
             message.qos = 1
         try:
             self.publishing.event(event, message, None, acknowledge, read.channel, rows, archived=True, arrived=True)
-        except NearcastError as error:
+        except Exception as error:  # were it left undecided, it would be waited for without end
             self.ids.end(key, failed=True)
-            log.info("an event from another broker is not taken yet: %s", error)
             done(JournalFailed(str(error)))
+            if not isinstance(error, NearcastError):
+                raise
+            log.info("an event from another broker is not taken yet: %s", error)
 
     # Kept for a broker that cannot be reached
 

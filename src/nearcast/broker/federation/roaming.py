@@ -128,6 +128,12 @@ class Roaming:
     _announced: dict[str, int] = field(default_factory=dict)
     """Of clients whose home was announced here: the version of that."""
 
+    _unwritten: list[tuple[Session, Outgoing]] = field(default_factory=list)
+    """What is to follow a client, and could not be written for that: it is tried again."""
+
+    _settled: set[str] = field(default_factory=set)
+    """Clients that are elsewhere for so long that everybody was told."""
+
     _arrived: int = 0
     _departed: int = 0
     _handed_over: int = 0
@@ -270,6 +276,8 @@ class Roaming:
             self.gone(announced.before, announced.broker)
         session = self.sessions.all.get(client)
         if session is None:
+            if notice.value and _home(notice.value).broker == self.me:
+                self.board.remove(notice.key)  # from an earlier life: that session is over
             return
         if not notice.value:
             if session.forward is not None:
@@ -332,20 +340,20 @@ class Roaming:
             session.forwarded(out)  # it has ended for good
             return
         body = encode(self._body(session.client, out))
-        if home.broker == self.me:  # it came back meanwhile
-            self.relayed(body, [], lambda _failed: session.forwarded(out))
-            return
-        if not out.qos:
+        if not out.qos and home.broker != self.me:
             self.loose(RELAY, body, (home.broker,))
             return
-        self._relayed += 1
 
         def written(failed: JournalFailed | None) -> None:
             if failed is None:
+                self._relayed += bool(out.qos)
                 session.forwarded(out)
-            else:
-                session.queue.append(out)  # as it is on disk: the next start tries again
+            elif out.qos:
+                self._unwritten.append((session, out))
 
+        if home.broker == self.me:  # it came back meanwhile
+            self.relayed(body, [], written)
+            return
         event = out.message.key or secrets.token_hex(8)
         self.custody.add(key_of(session.client, f"{event}\0relay"), RELAY, body, (home.broker,), written)
 
@@ -388,7 +396,12 @@ class Roaming:
 
     def relayed(self, body: bytes, puts: list[Put], done: Done) -> None:
         """A copy for a client that is here, or was."""
-        relay = relay_body(body)
+        try:
+            relay = relay_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version
+            log.warning("a copy from another broker cannot be read, and is given up: %s", error)
+            self.journal.write(puts=puts, then=done)
+            return
         session = self.sessions.all.get(relay.client)
         if session is None or not session.alive or session.forward is not None:
             self._relay_on(relay, body, puts, done)
@@ -457,13 +470,19 @@ class Roaming:
 
     def tick(self) -> None:
         now = self.now()
+        unwritten, self._unwritten = self._unwritten, []
+        for left, out in unwritten:
+            self._forward(left, out)
+        self._settled &= self._moved.keys()
+        held_up = {left.client for left, _ in unwritten}
         for client, moved in list(self._moved.items()):
             session = self.sessions.all.get(client)
             if session is None:
                 self._moved.pop(client, None)
-            elif now >= moved + self.forward_for:
+            elif now >= moved + self.forward_for and client not in held_up:
                 self._end(session)
-            elif now >= moved + LINGER:
+            elif now >= moved + LINGER and client not in self._settled:
+                self._settled.add(client)
                 self.changed(client)
 
     def load(self) -> None:

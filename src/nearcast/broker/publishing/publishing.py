@@ -32,6 +32,9 @@ from nearcast.mqtt.stream import V5
 Acknowledge = Callable[[PubAckReasonCode, str | None], None]
 
 
+FAILURE: Final = 0x80
+"""Reason codes from here on say that something was refused."""
+
 RECENT: Final = 200_000
 """So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
 
@@ -203,16 +206,27 @@ class Publishing:
         message = message_of(packet, read.topic, now)
         message.event = event.id
         message.near_properties = _told(event, read, message.properties)
-        if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
-            self._repeated += 1
-            self.beyond.pass_on(event, message, session, acknowledge, read.channel, puts)
-            return
         try:
-            self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+            if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
+                self._repeated += 1
+                answer = self._unless_refused((session.identity, read.id), acknowledge)
+                self.beyond.pass_on(event, message, session, answer, read.channel, puts)
+            else:
+                self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
         except BaseException:
             if read.id is not None:  # it is not here: when it comes again, it is new
                 self._recent.pop((session.identity, read.id), None)
             raise
+
+    def _unless_refused(self, key: tuple[str, str], acknowledge: Acknowledge) -> Acknowledge:
+        """Who is refused will try again, and is not to be told then that it is there already."""
+
+        def answer(code: PubAckReasonCode, why: str | None) -> None:
+            if int(code) >= FAILURE:
+                self._recent.pop(key, None)
+            acknowledge(code, why)
+
+        return answer
 
     def _publish_plain(
         self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]
