@@ -25,6 +25,9 @@ from nearcast.runtime.ports import Address, Sending
 PARCELS: Final = "parcels"
 DESTINATIONS: Final = "parcel destinations"
 
+LARGEST: Final = 60 * 1024 * 1024
+"""Bytes of a parcel: a link takes not much more at once, and what it does not take would hold up all that is behind it."""
+
 WINDOW: Final = 256
 """Parcels on their way to one neighbour that it has not confirmed."""
 
@@ -150,18 +153,23 @@ class Custody:
     # What is taken in
 
     def check_room(self, size: int) -> None:
+        if size > LARGEST:
+            raise QuotaExceeded(f"an event of {size} bytes is too large for other brokers; {LARGEST} is the most")
         if self._bytes + size > self.most_bytes:
             raise QuotaExceeded(
                 f"{self._bytes} bytes wait for other brokers of this federation, which is all that may wait; "
                 "bring them back, or raise federation.custody_bytes"
             )
 
-    def begin(self, key: str, kind: str, body: bytes, brokers: Iterable[str]) -> list[Put]:
-        """Keep it for these; what is to be written, after which comes ``end``."""
+    def begin(
+        self, key: str, kind: str, body: bytes, brokers: Iterable[str], since: Instant | None = None
+    ) -> list[Put]:
+        """Keep it for these; what is to be written, after which comes ``end``.  ``since``: if it was kept elsewhere before."""
         puts, kept = [], self._kept.get(key)
         if kept is None:
             self._number += 1
-            kept = self._keep(Kept(key, kind, body, self.now(), self._number))
+            now = self.now()
+            kept = self._keep(Kept(key, kind, body, now if since is None else min(since, now), self._number))
             self._taken += 1
         # Whatever is not on disk by another write is part of this one: each may fail for itself.
         if not kept.durable:
@@ -240,7 +248,7 @@ class Custody:
         if before is not None:
             brokers |= before.brokers  # a sending that takes the place of the one before
         self._sendings += 1
-        parcel = Parcel(key, tuple(sorted(brokers)), kept.kind, kept.body, self._sendings)
+        parcel = Parcel(key, tuple(sorted(brokers)), kept.kind, kept.body, self._sendings, kept.since)
         if self.send(hop, parcel) is Sending.DROPPED:
             return False
         self._sent += 1

@@ -39,7 +39,7 @@ class Parcels:
         self.custody.retake(parcel.key, others)
         further = bool(others) and not self.custody.holds(parcel.key, others)
         # One write for all of it: what is confirmed is here as a whole.
-        puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others) if further else []
+        puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others, parcel.since) if further else []
 
         def done(failed: JournalFailed | None) -> None:
             if further:

@@ -28,6 +28,9 @@ class Parcel(Message, frozen=True, tag="parcel"):
     number: int | None
     """Of this sending: the sender keeps the parcel until the receiver says of it that it has stored it.  None: nobody keeps it."""
 
+    since: int | None = None
+    """When the first broker took it: from hand to hand it does not become younger."""
+
 
 class Stored(Message, frozen=True, tag="stored"):
     """The parcel of that sending is on the disk of who says so."""
