@@ -200,6 +200,7 @@ class Broker:
         self.router.watch = lambda session: federation.changed(session.client)
         self.lifecycle.forgetting = lambda session: [*forgetting(session), *federation.forgotten(session)]
         self.publishing.beyond = self.services.federation = federation
+        self.temporal.unpublishing.elsewhere = federation.withdrawals
 
     def statistics(self) -> BrokerStatistics:
         return BrokerStatistics(

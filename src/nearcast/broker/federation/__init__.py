@@ -16,6 +16,7 @@
 ``replicas``           nothing is acknowledged before a neighbour has it as well, if that is wanted
 ``reconsidering``      what waits for brokers out of reach, once more
 ``roaming``            clients that come from another broker, and go to one
+``withdrawals``        events that are taken back
 ``wire``               what brokers say to each other
 =====================  =====================================================================
 """

@@ -287,6 +287,12 @@ class Custody:
         if not self._under_way[neighbour]:
             self._under_way_bytes[neighbour] = 0
 
+    def cancel(self, key: str) -> None:
+        """It is for nobody any more."""
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._drop(kept, set(kept.waiting))
+
     def give_up(self, broker: str) -> int:
         """It will not come back: how many parcels were for it."""
         lost = [kept for kept in self._kept.values() if broker in kept.waiting]

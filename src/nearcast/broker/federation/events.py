@@ -70,6 +70,9 @@ class FederatedEvents:
     publishing: Publishing
     custody: Custody
     ids: EventIds
+    gone: EventIds
+    """Events that were taken back."""
+
     interests: Interests
     replicas: Replicas
     knowledge: Reference
@@ -134,7 +137,8 @@ class FederatedEvents:
         return Concerning(puts, bool(brokers), written, lambda acknowledge: self.replicas.after(key, acknowledge))
 
     def came_before(self, publisher: Session, event: str) -> bool:
-        return self.ids.standing(key_of(publisher.client, event)) is not Standing.NEW
+        key = key_of(publisher.client, event)
+        return key in self.gone or self.ids.standing(key) is not Standing.NEW
 
     def pass_on(
         self,
@@ -170,6 +174,9 @@ class FederatedEvents:
 
     def arrive(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
         """Carry it out as if it had been published here; ``puts`` are written with it, then ``done`` is told."""
+        if key in self.gone:
+            self.journal.write(puts=puts, then=done)
+            return
         standing = self.ids.standing(key)
         if standing is Standing.UNDECIDED:
             # The first one is on its way to the disk; if that fails, this one is needed.
@@ -233,7 +240,7 @@ class FederatedEvents:
 
     def look_again(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
         """Is it for somebody who came here from another broker since it was here?"""
-        if self.ids.standing(key) is Standing.NEW:
+        if key in self.gone or self.ids.standing(key) is Standing.NEW:
             self.arrive(key, body, puts, done)
             return
         try:

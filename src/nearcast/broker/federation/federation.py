@@ -33,6 +33,7 @@ from nearcast.broker.federation.wire import (
     PORT,
     RELAY,
     SECOND_LOOK,
+    UNPUBLISH,
     Claim,
     Granted,
     Holding,
@@ -45,6 +46,7 @@ from nearcast.broker.federation.wire import (
     Stored,
     Summary,
 )
+from nearcast.broker.federation.withdrawals import Withdrawals
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
@@ -137,6 +139,7 @@ class Federation:
         self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open)
         self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
         self.ids: Final = EventIds(journal, self._now, int(settings.remember))
+        self.gone: Final = EventIds(journal, self._now, int(settings.custody), "events taken back")
         sessions = broker.sessions
         self.roaming: Final = Roaming(
             self.name,
@@ -153,6 +156,7 @@ class Federation:
             self.parcels.loose,
             self.changed,
             self._gone,
+            lambda key: key in self.gone,
             self._now,
             settings.handover / MICROSECONDS,
             int(settings.forward),
@@ -185,6 +189,7 @@ class Federation:
             broker.publishing,
             self.custody,
             self.ids,
+            self.gone,
             self.interests,
             self.replicas,
             self._knowledge,
@@ -194,6 +199,9 @@ class Federation:
             self._now,
         )
 
+        self.withdrawals: Final = Withdrawals(
+            journal, self.custody, self.replicas, self.gone, broker.temporal.unpublishing, self._others
+        )
         self._reconsidering: Final = Reconsidering(
             self.custody,
             self.roaming.reconsider,
@@ -210,7 +218,7 @@ class Federation:
             self._topology.links,
             () if tree is None else tuple(sorted(tree.neighbours)),
             () if tree is None else tree.spanning.edges,
-            {broker: broker in self._hops for broker in sorted({*self.interests.brokers, *self._acquaintances})},
+            {broker: broker in self._hops for broker in self._others()},
             self.interests.topics,
             len(self.board),
             self.custody.statistics(),
@@ -229,6 +237,7 @@ class Federation:
         self.ids.load()
         self.custody.load()
         self.replicas.load()
+        self.withdrawals.load()
         self.roaming.load()
 
     def resume(self) -> None:
@@ -367,6 +376,8 @@ class Federation:
                 self.events.look_again(parcel.key.removesuffix(" again"), parcel.body, puts, done)
             case kind if kind == RELAY:
                 self.roaming.relayed(parcel.body, puts, done)
+            case kind if kind == UNPUBLISH:
+                self.withdrawals.arrive(parcel.body, puts, done)
             case kind:
                 log.warning("a parcel of kind %r is not understood, and given up", kind)
                 self._broker.journal.write(puts=puts, then=done)
@@ -387,6 +398,9 @@ class Federation:
 
     def _take_over(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
         self.events.look_again(key, body, puts, done)
+
+    def _others(self) -> list[str]:
+        return sorted({*self.interests.brokers, *self._acquaintances})
 
     # Brokers that will not come back
 
@@ -449,6 +463,7 @@ class Federation:
         self.replicas.tick()
         self._reconsidering.tick()
         self.ids.tidy()
+        self.gone.tidy()
 
 
 def _listed(addresses: frozenset[Address]) -> str:

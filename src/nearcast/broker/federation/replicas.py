@@ -166,6 +166,10 @@ class Replicas:
     def released(self, message: Released) -> None:
         self._forget([key for key in message.keys if key in self._kept])
 
+    def cancel(self, key: str) -> None:
+        """The event was taken back."""
+        self.released(Released((key,)))
+
     def _forget(self, keys: Sequence[str]) -> None:
         for key in keys:
             del self._kept[key]

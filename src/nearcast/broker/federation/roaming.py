@@ -112,6 +112,9 @@ class Roaming:
     gone: Callable[[str, str], None]
     """``gone(before, now)``: some client has gone from one broker to another."""
 
+    taken_back: Callable[[str], bool]
+    """Whether the event of that key was unpublished."""
+
     now: Callable[[], Instant]
     wait: float
     """Seconds."""
@@ -400,6 +403,9 @@ class Roaming:
             relay = relay_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version
             log.warning("a copy from another broker cannot be read, and is given up: %s", error)
+            self.journal.write(puts=puts, then=done)
+            return
+        if self.taken_back(relay.event):
             self.journal.write(puts=puts, then=done)
             return
         session = self.sessions.all.get(relay.client)

@@ -16,6 +16,7 @@ SECOND_LOOK: Final = "second look"
 """An event that waits for a broker out of reach: some of its clients have come to the receiver meanwhile."""
 
 RELAY: Final = "relay"
+UNPUBLISH: Final = "unpublish"
 
 
 class Parcel(Message, frozen=True, tag="parcel"):
@@ -134,7 +135,15 @@ class RelayBody(msgspec.Struct, frozen=True, array_like=True):
     identifiers: tuple[int, ...]
 
 
+class UnpublishBody(msgspec.Struct, frozen=True, array_like=True):
+    """An event was taken back."""
+
+    key: str
+    event: str
+
+
 KINDS: Final = (Parcel, Stored, Notices, Summary, Claim, Granted, Replica, Replicated, Holding, Released)
 encode: Final = msgspec.msgpack.Encoder().encode
 event_body: Final = msgspec.msgpack.Decoder(EventBody).decode
+unpublish_body: Final = msgspec.msgpack.Decoder(UnpublishBody).decode
 relay_body: Final = msgspec.msgpack.Decoder(RelayBody).decode
