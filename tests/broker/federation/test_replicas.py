@@ -19,7 +19,7 @@ OWNER = "owner@127.0.0.1:1"
 
 
 class Keeper:
-    def __init__(self) -> None:
+    def __init__(self, *, on: bool = False) -> None:
         self.now = 0
         self.alive = True
         self.journal = MemoryJournal()
@@ -29,7 +29,7 @@ class Keeper:
         self.custody = Custody(journal, lambda: self.now, self._send, self, 10**15, 10**9)
         self.replicas = Replicas(
             "keeper",
-            False,
+            on,
             journal,
             self.custody,
             lambda: self.now,
@@ -52,7 +52,7 @@ class Keeper:
 
     def keep(self, count: int) -> None:
         for number in range(count):
-            self.replicas.hear(OWNER, Replica(f"k{number:05}", "owner", ("third",), b"body"))
+            self.replicas.hear(OWNER, Replica(f"owner k{number:05}", "owner", ("third",), b"body"))
         while self.journal.commit():
             pass
 
@@ -67,7 +67,7 @@ def test_those_that_are_still_needed_do_not_keep_the_others_from_being_let_go() 
     size = 4 * AT_ONCE
     keeper.keep(size)
     assert sum(isinstance(message, Replicated) for message in keeper.said) == size
-    needed = {f"k{number:05}" for number in range(AT_ONCE)}
+    needed = {f"owner k{number:05}" for number in range(AT_ONCE)}
     keeper.now += KEPT
     for _ in range(10):
         keeper.said.clear()
@@ -93,7 +93,7 @@ def test_an_event_of_a_dead_owner_that_cannot_be_written_is_tried_again() -> Non
     keeper.tick(DEAD)
     keeper.journal.commit()  # for the brokers that it is for
     keeper.journal.commit(failed=True)  # for the clients here
-    assert keeper.journal.tables[TABLE].keys() == {"k00000"}
+    assert keeper.journal.tables[TABLE].keys() == {"owner k00000"}
     keeper.tick(MICROSECONDS)
     while keeper.journal.commit():
         pass
@@ -101,3 +101,34 @@ def test_an_event_of_a_dead_owner_that_cannot_be_written_is_tried_again() -> Non
     assert not keeper.journal.tables[TABLE]
     assert keeper.custody.statistics().stranded == {"owner": 1, "third": 1}
     assert keeper.replicas.statistics().kept == 0
+
+
+def test_two_brokers_may_have_replicas_of_one_event() -> None:
+    keeper = Keeper()
+    keeper.keep(1)
+    keeper.replicas.hear(OWNER, Replica("next k00000", "next", ("fourth",), b"body"))
+    while keeper.journal.commit():
+        pass
+    assert keeper.replicas.statistics().kept == 2
+    keeper.replicas.released(Released(("owner k00000",)))
+    keeper.alive = False
+    keeper.tick(0)
+    keeper.tick(DEAD)
+    while keeper.journal.commit():
+        pass
+    assert keeper.opened == ["k00000"]
+    assert keeper.custody.statistics().stranded == {"next": 1, "fourth": 1}
+
+
+def test_what_is_passed_on_is_confirmed_only_when_it_has_a_replica_as_well() -> None:
+    keeper = Keeper(on=True)
+    confirmed: list[str] = []
+    keeper.replicas.secure("k", b"body", ["third"], lambda: confirmed.append("k"))
+    assert keeper.said == [Replica("keeper k", "keeper", ("third",), b"body")]
+    assert not confirmed
+    keeper.replicas.replicated(Replicated("keeper k"))
+    assert confirmed == ["k"]
+    off = Keeper()
+    off.replicas.secure("k", b"body", ["third"], lambda: confirmed.append("at once"))
+    assert confirmed == ["k", "at once"]
+    assert off.said == []

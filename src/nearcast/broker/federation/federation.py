@@ -136,7 +136,7 @@ class Federation:
         self.custody: Final = Custody(
             journal, self._now, self._send, self, int(settings.custody), int(settings.custody_bytes)
         )
-        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open)
+        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open, self._secure)
         self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
         self.ids: Final = EventIds(journal, self._now, int(settings.remember))
         self.gone: Final = EventIds(journal, self._now, int(settings.custody), "events taken back")
@@ -381,6 +381,12 @@ class Federation:
             case kind:
                 log.warning("a parcel of kind %r is not understood, and given up", kind)
                 self._broker.journal.write(puts=puts, then=done)
+
+    def _secure(self, parcel: Parcel, others: Sequence[str], then: Callable[[], object]) -> None:
+        if parcel.kind == EVENT:
+            self.replicas.secure(parcel.key, parcel.body, others, then)
+        else:
+            then()
 
     def _send(self, to: Address, message: Said) -> Sending:
         return self.outlet(to, message)

@@ -41,9 +41,11 @@ class Stored(Message, frozen=True, tag="stored"):
 
 
 class Replica(Message, frozen=True, tag="replica"):
-    """Keep this as well: an event of its owner, and the brokers that it is for."""
+    """Keep this as well: an event that its owner has, and the brokers that it is for."""
 
     key: str
+    """The owner's name and the event's key."""
+
     owner: str
     brokers: tuple[str, ...]
     body: bytes
