@@ -12,9 +12,10 @@ from tests.waiting import free_port, until
 
 from nearcast.errors import ConnectionFailed, SetupError
 from nearcast.runtime.live.addresses import address_of, host_and_port, name_of, where
+from nearcast.runtime.live.channel import Channel
 from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.live.secured import Introduction, NotUnderstood, WrongSecret
-from nearcast.runtime.live.tcp import Channel, Identity, TcpLink, TcpSettings
+from nearcast.runtime.live.tcp import Identity, TcpLink, TcpSettings
 from nearcast.runtime.messages import Message
 from nearcast.runtime.observers import Observers
 from nearcast.runtime.ports import Endpoint, Sending

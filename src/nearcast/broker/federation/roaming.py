@@ -379,6 +379,14 @@ class Roaming:
     def claimed(self, sender: Address, message: Claim) -> None:
         """A client of ours is with that broker."""
         session = self.sessions.all.get(message.client)
+        asker = message.asker or sender
+        if not message.asker and (session is None or session.forward is not None):
+            # It went on meanwhile, which the asker has not heard: where it went, its session is.
+            home = self.home(message.client)
+            there = None if home is None or home.broker == self.me else self.address(home.broker)
+            if there is not None and there != asker:
+                self.send(there, msgspec.structs.replace(message, asker=asker))
+                return
         state, problem = None, ""
         if session is not None and session.forward is None:
             if self.sessions.users.get(message.client) != message.user:
@@ -387,7 +395,7 @@ class Roaming:
             elif session.durable and not session.speaks_schemes:
                 state = self._state(session)
         had = () if session is None or session.had is None or problem else session.had.confirmed()
-        self.send(sender, Granted(message.number, message.client, state, problem, had))
+        self.send(asker, Granted(message.number, message.client, state, problem, had))
 
     def _state(self, session: Session) -> SessionState:
         row = self.sessions.row(session).value

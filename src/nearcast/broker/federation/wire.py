@@ -94,6 +94,8 @@ class Claim(Message, frozen=True, tag="claim"):
     number: int
     client: str
     user: str | None
+    asker: str = ""
+    """Whom to answer, if that is not the sender: who was asked has passed it on, since the client was elsewhere by then."""
 
 
 class SessionState(msgspec.Struct, frozen=True, array_like=True):
