@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from nearcast.crowdstore.formula import Formula
+from nearcast.crowdstore.nucleus import Memory
 from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.service import CrowdStore
 from nearcast.crowdstore.storage import Done, Outcome
@@ -54,7 +55,10 @@ class Heard:
 
 
 class Crowd:
-    """Hosts ``n0``, ``n1``, ... that join at the start; the radio is one without contention unless another network is given."""
+    """Hosts ``n0``, ``n1``, ... that join at the start; the radio is one without contention unless another network is given.
+
+    ``remembering`` hosts that return after a failure have what was theirs.
+    """
 
     def __init__(
         self,
@@ -64,12 +68,15 @@ class Crowd:
         seed: int = 1,
         network: type[DiscNetwork] = DiscNetwork,
         radius: float = RANGE,
+        remembering: bool = False,
     ) -> None:
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, Plane(HERE), len(places))
         self.network: Final[Network] = network(self.simulation, self.world.motion, radius, check_wire=True)
         self.mechanism: Final = mechanism
         self.stores: Final[dict[str, CrowdStore]] = {}
+        self._memories: Final[dict[str, Memory]] = {}
+        self._remembering: Final = remembering
         self.wishes: Final[dict[SubscriptionKey, Wish]] = {}
         self.things: Final[dict[ObjectKey, Thing]] = {}
         self.heard: Final = Heard()
@@ -78,7 +85,8 @@ class Crowd:
             self.world.add(f"n{node}", partial(self._components, f"n{node}"), [self.network]).join()
 
     def _components(self, name: str) -> Sequence[Component]:
-        store = self.stores[name] = CrowdStore(self.mechanism)
+        memory = self._memories.setdefault(name, Memory()) if self._remembering else None
+        store = self.stores[name] = CrowdStore(self.mechanism, memory=memory)
         return [HostEngine(), store]
 
     def run(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
@@ -34,23 +34,37 @@ class _Wanted:
     """A dictionary as an ordered set."""
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What outlives the components of a host: a device that was off still has its data (THYME 6.4.2)."""
+
+    published: dict[ObjectKey, Publication] = field(default_factory=dict)
+    """What this host has published and not withdrawn."""
+
+    withdrawn: dict[ObjectKey, Metadata] = field(default_factory=dict)
+    """What this host has withdrawn; never published again, because objects do not change."""
+
+    held: dict[ObjectKey, Publication] = field(default_factory=dict)
+    """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
+
+    wanted: dict[SubscriptionKey, _Wanted] = field(default_factory=dict)
+    """Own subscriptions, with whom to tell and what they were told of."""
+
+    tally: Tally = field(default_factory=Tally)
+
+
 class Nucleus:
     """Own publications and subscriptions, copies of others' objects, and the last check of every notification."""
 
-    def __init__(self, host: Host, interface: str) -> None:
+    def __init__(self, host: Host, interface: str, memory: Memory | None = None) -> None:
+        memory = memory or Memory()
         self.host: Final = host
         self.link: Final[Link] = host.link(interface)
-        self.published: Final[dict[ObjectKey, Publication]] = {}
-        """What this host has published and not withdrawn."""
-
-        self.withdrawn: Final[dict[ObjectKey, Metadata]] = {}
-        """What this host has withdrawn; never published again, because objects do not change."""
-
-        self.held: Final[dict[ObjectKey, Publication]] = {}
-        """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
-
-        self.tally: Final = Tally()
-        self._wanted: Final[dict[SubscriptionKey, _Wanted]] = {}
+        self.published: Final = memory.published
+        self.withdrawn: Final = memory.withdrawn
+        self.held: Final = memory.held
+        self.tally: Final = memory.tally
+        self._wanted: Final = memory.wanted
 
     @property
     def name(self) -> str:

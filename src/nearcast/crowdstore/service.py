@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from nearcast.crowdstore.formula import Formula
-from nearcast.crowdstore.nucleus import Notified, Nucleus
+from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
 from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey, digest_of
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
@@ -49,9 +49,11 @@ def _heedless(_outcome: Outcome) -> None:
 class CrowdStore(Component):
     """After ``HostEngine`` among the components of its host."""
 
-    def __init__(self, mechanism: MechanismSpec, interface: str = "wifi") -> None:
+    def __init__(self, mechanism: MechanismSpec, interface: str = "wifi", *, memory: Memory | None = None) -> None:
+        """With the memory of an earlier life, the store carries on where that ended; else it begins with nothing."""
         self._spec: Final = mechanism
         self._interface: Final = interface
+        self._memory: Final = memory
         self._under_way: Final[dict[int, tuple[Callable[[Storage, Done], None], Done]]] = {}
         """Operations by number, in the order in which they were asked for: how to ask again, and whom to tell."""
 
@@ -62,7 +64,7 @@ class CrowdStore(Component):
 
     def start(self, host: Host) -> None:
         self._host = host
-        self.nucleus = Nucleus(host, self._interface)
+        self.nucleus = Nucleus(host, self._interface, self._memory)
         engine = host.component(HostEngine).engine
         self._proxy = engine.create_proxy(PROXY, Storage, self._make, self._spec)
         self._proxy.changed = self._ask_again
