@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
+from nearcast.crowdstore.access import Identity, genuine
+from nearcast.crowdstore.objects import (
+    CrowdSubscription,
+    Metadata,
+    ObjectKey,
+    Publication,
+    SubscriptionKey,
+    Withdrawal,
+)
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Link
 
@@ -24,6 +32,9 @@ class Tally:
 
     foreign: int = 0
     """Of what the subscription does not ask for, or of what is known to be withdrawn."""
+
+    forged: int = 0
+    """Of what its owner never said."""
 
 
 @dataclass(slots=True)
@@ -56,7 +67,9 @@ class Memory:
 class Nucleus:
     """Own publications and subscriptions, copies of others' objects, and the last check of every notification."""
 
-    def __init__(self, host: Host, interface: str, memory: Memory | None = None) -> None:
+    def __init__(
+        self, host: Host, interface: str, memory: Memory | None = None, identity: Identity | None = None
+    ) -> None:
         memory = memory or Memory()
         self.host: Final = host
         self.link: Final[Link] = host.link(interface)
@@ -65,6 +78,7 @@ class Nucleus:
         self.held: Final = memory.held
         self.tally: Final = memory.tally
         self._wanted: Final = memory.wanted
+        self._identity: Final = identity
 
     @property
     def name(self) -> str:
@@ -95,6 +109,11 @@ class Nucleus:
         """The object, if this host has it."""
         return self.published.get(key) or self.held.get(key)
 
+    def withdrawal(self, metadata: Metadata) -> Withdrawal:
+        """What to tell others when an object of this host is withdrawn."""
+        identity = self._identity
+        return identity.withdrawal(metadata) if identity else Withdrawal(metadata.key, metadata.published)
+
     def notify(self, key: SubscriptionKey, metadata: Metadata) -> bool:
         """Somebody says that an object matches; the application hears of it once.  False if it does not.
 
@@ -109,6 +128,9 @@ class Nucleus:
             return False
         if metadata.key in wanted.told:
             self.tally.duplicates += 1
+            return False
+        if not genuine(metadata):
+            self.tally.forged += 1
             return False
         wanted.told[metadata.key] = None
         self.tally.notified += 1

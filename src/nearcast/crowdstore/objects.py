@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from hashlib import blake2b
 from typing import Final
 
@@ -29,6 +30,22 @@ class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True):
         return f"{self.owner}/{self.name}"
 
 
+class Proof(msgspec.Struct, frozen=True, array_like=True):
+    """That the owner said something: a public key, and its signature (``access``)."""
+
+    key: bytes
+    signature: bytes
+
+
+class Sealing(IntEnum):
+    """What only the readers that the owner chose can read; tags never are, because hosts match them."""
+
+    NOTHING = 0
+    CONTENT = 1
+    ALL = 2
+    """The summary as well."""
+
+
 class Metadata(msgspec.Struct, frozen=True, array_like=True):
     """All that subscribers are told; an application then decides whether to download the object."""
 
@@ -45,6 +62,20 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
 
     summary: bytes = b""
     """Such as a thumbnail."""
+
+    sealing: Sealing = Sealing.NOTHING
+    proof: Proof | None = None
+    """Of all that is above; under a name that proves itself there must be one (``access.genuine``)."""
+
+
+class Withdrawal(msgspec.Struct, frozen=True, array_like=True):
+    """The owner of an object takes it back."""
+
+    key: ObjectKey
+    published: Instant
+    """When the object was, so that it can stand for no other one of that name."""
+
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)
