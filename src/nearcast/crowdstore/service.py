@@ -80,6 +80,7 @@ class CrowdStore(Component):
         self._under_way: Final[dict[int, tuple[Callable[[Storage, Done], None], Done]]] = {}
         """Operations by number, in the order in which they were asked for: how to ask again, and whom to tell."""
 
+        self._watchers: Final[list[Callable[[], None]]] = []
         self._operations = self._subscribed = self._succeeded = self._failed = 0
         self._host: Host
         self._proxy: Proxy[Storage]
@@ -183,6 +184,18 @@ class CrowdStore(Component):
         """Of the object; raises ``access.Unreadable`` if it is sealed for others."""
         return opened_summary(metadata, self._keys)
 
+    @property
+    def running(self) -> MechanismSpec:
+        return self._proxy.spec
+
+    def exchanged(self, changed: Callable[[], None]) -> None:
+        """Call back whenever the mechanism was exchanged."""
+        self._watchers.append(changed)
+
+    def say_again(self) -> None:
+        """Tell others what is here, as after an exchange: those who ran another mechanism then have not heard it."""
+        self._proxy.active.bootstrap()
+
     def statistics(self) -> CrowdStatistics:
         nucleus, tally = self.nucleus, self.nucleus.tally
         return CrowdStatistics(
@@ -227,6 +240,8 @@ class CrowdStore(Component):
     def _ask_again(self) -> None:
         # After the switch, and after ``bootstrap``: not in the middle of either.
         self._host.timers.after(0, self._go_on)
+        for changed in self._watchers:
+            changed()
 
     def _go_on(self) -> None:
         for number, (ask, _) in list(self._under_way.items()):
