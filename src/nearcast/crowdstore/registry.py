@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from nearcast.crowdstore.publish_local.mechanism import PublishLocal
 from nearcast.crowdstore.storage import Manner
 from nearcast.errors import InvalidPlan
 from nearcast.transition.registry import Entry, Registry
 
-_OURS: Final[dict[str, Entry[Manner]]] = {}
+_OURS: Final[dict[str, Entry[Manner]]] = {"PL/SG": Entry(PublishLocal)}
 
 MECHANISMS: Final = Registry("crowd store", "nearcast.crowdstore", Manner, _OURS, InvalidPlan)
 manner_of: Final = MECHANISMS.parameters_of
