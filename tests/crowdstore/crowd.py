@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -69,6 +69,7 @@ class Crowd:
         network: type[DiscNetwork] = DiscNetwork,
         radius: float = RANGE,
         remembering: bool = False,
+        further: Callable[[str], Sequence[Component]] = lambda _: (),
     ) -> None:
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, Plane(HERE), len(places))
@@ -77,6 +78,7 @@ class Crowd:
         self.stores: Final[dict[str, CrowdStore]] = {}
         self._memories: Final[dict[str, Memory]] = {}
         self._remembering: Final = remembering
+        self._further: Final = further
         self.wishes: Final[dict[SubscriptionKey, Wish]] = {}
         self.things: Final[dict[ObjectKey, Thing]] = {}
         self.heard: Final = Heard()
@@ -87,7 +89,7 @@ class Crowd:
     def _components(self, name: str) -> Sequence[Component]:
         memory = self._memories.setdefault(name, Memory()) if self._remembering else None
         store = self.stores[name] = CrowdStore(self.mechanism, memory=memory)
-        return [HostEngine(), store]
+        return [HostEngine(), store, *self._further(name)]
 
     def run(self, seconds: float) -> None:
         self.simulation.run(self.simulation.now() + round(seconds * MICROSECONDS))

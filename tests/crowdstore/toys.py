@@ -27,6 +27,7 @@ from nearcast.crowdstore.objects import (
 from nearcast.crowdstore.storage import DONE, PORT, Done, Failure, Manner, Outcome, Storage
 from nearcast.model.time import TimeFrame
 from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Endpoint
 from nearcast.transition.registry import Entry
 from nearcast.transition.specification import MechanismSpec
 
@@ -70,8 +71,14 @@ class Toy(Storage):
 
     def __init__(self, nucleus: Nucleus, *kinds: type[Message]) -> None:
         self.nucleus: Final = nucleus
-        self.endpoint: Final = nucleus.link.open(PORT, self._receive, Get, Got, *kinds)
+        self._kinds: Final = kinds
+        self.endpoint: Endpoint
         self._wanted: Final[dict[ObjectKey, tuple[Metadata, Done]]] = {}
+
+    def bootstrap(self) -> None:
+        # The one before has the port until now.
+        self.endpoint = self.nucleus.link.open(PORT, self._receive, Get, Got, *self._kinds)
+        self.tell_again()
 
     def stop_mechanism(self) -> None:
         self._wanted.clear()
@@ -122,7 +129,7 @@ class ToyLocal(Toy):
         self._wishes: Final[dict[SubscriptionKey, CrowdSubscription]] = {}
         super().__init__(nucleus, Wish, Match)
 
-    def bootstrap(self) -> None:
+    def tell_again(self) -> None:
         for subscription in self.nucleus.subscriptions:
             self._tell(subscription)
 
@@ -159,7 +166,8 @@ class ToyLocal(Toy):
         if wish.accepts(metadata):
             self.endpoint.broadcast(Match(wish.key, metadata))
             if wish.key.owner == self.nucleus.name:
-                self.nucleus.notify(wish.key, metadata)
+                own = partial(self.nucleus.notify, wish.key, metadata)
+                self.nucleus.host.timers.after(0, lambda: own() and None)
 
 
 class ToyKept(Toy):
@@ -167,7 +175,7 @@ class ToyKept(Toy):
         self._kept: Final[dict[ObjectKey, Metadata]] = {}
         super().__init__(nucleus, Thing, Gone)
 
-    def bootstrap(self) -> None:
+    def tell_again(self) -> None:
         for publication in self.nucleus.published.values():
             self._tell(publication)
 
@@ -183,7 +191,8 @@ class ToyKept(Toy):
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         for metadata in list(self._kept.values()):
             if subscription.accepts(metadata):
-                self.nucleus.notify(subscription.key, metadata)
+                tell = partial(self.nucleus.notify, subscription.key, metadata)
+                self.nucleus.host.timers.after(0, lambda tell=tell: tell() and None)  # type: ignore[misc]
         self.soon(done)
 
     def heard(self, message: Message) -> None:

@@ -194,7 +194,7 @@ class CrowdStore(Component):
 
     def say_again(self) -> None:
         """Tell others what is here, as after an exchange: those who ran another mechanism then have not heard it."""
-        self._proxy.active.bootstrap()
+        self._proxy.active.tell_again()
 
     def statistics(self) -> CrowdStatistics:
         nucleus, tally = self.nucleus, self.nucleus.tally

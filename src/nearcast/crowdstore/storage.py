@@ -90,6 +90,9 @@ class Storage(Mechanism):
     def more(self, subscription: SubscriptionKey) -> None:
         """Tell a further batch of what the subscription found in the past (5.4.3)."""
 
+    def tell_again(self) -> None:
+        """Tell others once more what ``bootstrap`` has told them: some have not heard it, because they ran another mechanism then."""
+
     @abstractmethod
     def statistics(self) -> Any:
         """A frozen dataclass."""

@@ -86,9 +86,12 @@ class PublishLocalStorage(Storage):
             PORT, self._receive, Subscribe, Unsubscribe, Join, JoinAnswer, Notify, Unwanted, More, Get, Chunk, Absent
         )
         self.router.start()
+        self.tell_again()
+        self._joining.begin()
+
+    def tell_again(self) -> None:
         for subscription in self._nucleus.subscriptions:
             self._announce(subscription, within=RETELLING)
-        self._joining.begin()
 
     def stop_mechanism(self) -> None:
         self.router.stop()
