@@ -16,6 +16,7 @@ from nearcast.runtime.host import Component
 from nearcast.transition.specification import MechanismSpec
 
 RULE = Rule(small=toys.LOCAL, large=toys.KEPT, grown=12, shrunk=6, period=10.0, settling=3.0)
+PL_SG = MechanismSpec("PL/SG")
 NEAR = 10.0
 """Metres between hosts of which each hears all others."""
 
@@ -58,7 +59,7 @@ def test_a_rule_changes_above_one_threshold_and_back_below_another() -> None:
 def test_a_rule_without_hysteresis_is_refused() -> None:
     for wrong in ({"grown": 3.0, "shrunk": 4.0}, {"rounds": 0}, {"beat": 10.0}, {"calm": 0.9}, {"settling": 0.0}):
         with pytest.raises(InvalidPlan):
-            Rule(**wrong)  # type: ignore[arg-type]
+            Rule(**wrong)
 
 
 def test_a_crowd_that_grows_changes_and_one_that_shrinks_changes_back() -> None:
@@ -109,14 +110,18 @@ def test_a_mechanism_that_nobody_has_is_neither_initiated_nor_followed() -> None
     assert crowd.running() == {"TOY LOCAL"}
 
 
-@pytest.mark.parametrize("first", [toys.LOCAL, toys.KEPT])
-def test_nothing_is_lost_or_doubled_while_mechanisms_are_exchanged(first: MechanismSpec) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(toys.LOCAL, toys.KEPT), (toys.KEPT, toys.LOCAL), (PL_SG, toys.KEPT), (toys.KEPT, PL_SG)],
+    ids=str,
+)
+def test_nothing_is_lost_or_doubled_while_mechanisms_are_exchanged(first: MechanismSpec, second: MechanismSpec) -> None:
     crowd = Choosers(grid(4, 2, NEAR), first, rule=None)
     crowd.run(3)
     crowd.subscribe("n1", "goal")
     crowd.publish("n2", "a", "goal")
     crowd.run(2)
-    for then in (toys.KEPT, toys.LOCAL) if first == toys.LOCAL else (toys.LOCAL, toys.KEPT):
+    for then in (second, first):
         crowd.choosers["n0"].initiate(then)
         # In the middle of it, some have changed and some have not.
         for number in range(8):

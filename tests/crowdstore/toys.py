@@ -97,6 +97,14 @@ class Toy(Storage):
     def soon(self, done: Done) -> None:
         self.nucleus.host.timers.after(0.001, lambda: done(DONE))
 
+    def notify_soon(self, key: SubscriptionKey, metadata: Metadata) -> None:
+        """Not from inside the call that asked for it."""
+
+        def notify() -> None:
+            self.nucleus.notify(key, metadata)
+
+        self.nucleus.host.timers.after(0, notify)
+
     def heard(self, message: Message) -> None:
         raise NotImplementedError
 
@@ -166,8 +174,7 @@ class ToyLocal(Toy):
         if wish.accepts(metadata):
             self.endpoint.broadcast(Match(wish.key, metadata))
             if wish.key.owner == self.nucleus.name:
-                own = partial(self.nucleus.notify, wish.key, metadata)
-                self.nucleus.host.timers.after(0, lambda: own() and None)
+                self.notify_soon(wish.key, metadata)
 
 
 class ToyKept(Toy):
@@ -191,8 +198,7 @@ class ToyKept(Toy):
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         for metadata in list(self._kept.values()):
             if subscription.accepts(metadata):
-                tell = partial(self.nucleus.notify, subscription.key, metadata)
-                self.nucleus.host.timers.after(0, lambda tell=tell: tell() and None)  # type: ignore[misc]
+                self.notify_soon(subscription.key, metadata)
         self.soon(done)
 
     def heard(self, message: Message) -> None:

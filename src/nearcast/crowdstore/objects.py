@@ -16,6 +16,10 @@ DIGEST: Final = 16
 """Bytes."""
 
 
+WITHDRAWN: Final = "crowd:withdrawn"
+"""The tag of notices that something was withdrawn; only who asks for it by name is told of them."""
+
+
 def digest_of(content: bytes) -> bytes:
     return blake2b(content, digest_size=DIGEST).digest()
 
@@ -110,4 +114,6 @@ class CrowdSubscription:
     frame: TimeFrame = field(default=EVER)
 
     def accepts(self, metadata: Metadata) -> bool:
+        if WITHDRAWN in metadata.tags and not any(WITHDRAWN in each.present for each in self.formula.conjunctions):
+            return False
         return self.frame.contains(metadata.published) and self.formula.accepts(metadata.tags)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine, opened_summary, seal, unseal
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
 from nearcast.crowdstore.objects import (
+    WITHDRAWN,
     CrowdSubscription,
     Metadata,
     ObjectKey,
@@ -67,15 +70,18 @@ class CrowdStore(Component):
         memory: Memory | None = None,
         identity: Identity | None = None,
         groups: Iterable[ReadingKey] = (),
+        notices: bool = False,
     ) -> None:
         """With the memory of an earlier life, the store carries on where that ended; else it begins with nothing.
 
         With an identity it signs what it publishes and withdraws; it reads what is sealed for that, and for the groups.
+        With ``notices`` it publishes that something was withdrawn, for bridges.
         """
         self._spec: Final = mechanism
         self._interface: Final = interface
         self._memory: Final = memory
         self._identity: Final = identity
+        self._notices: Final = notices
         self._keys: Final = (*([identity.reading] if identity else []), *groups)
         self._under_way: Final[dict[int, tuple[Callable[[Storage, Done], None], Done]]] = {}
         """Operations by number, in the order in which they were asked for: how to ask again, and whom to tell."""
@@ -148,6 +154,9 @@ class CrowdStore(Component):
         metadata = publication.metadata
         self.nucleus.withdrawn[metadata.key] = metadata
         self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
+        if self._notices:
+            notice = msgspec.msgpack.encode(self.nucleus.withdrawal(metadata))
+            self.publish(f"withdrawn {name}", b"", [WITHDRAWN], summary=notice)
 
     def subscribe(
         self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
@@ -174,11 +183,11 @@ class CrowdStore(Component):
         """Ask for a further batch of what it found in the past."""
         self._proxy.active.more(key)
 
-    def download(self, metadata: Metadata, done: Done) -> None:
-        """Get the object; ``done`` is told its content, or why there is none."""
+    def download(self, metadata: Metadata, done: Done, *, opened: bool = True) -> None:
+        """Get the object; ``done`` is told its content, or why there is none.  Not ``opened``: as it is, if it is sealed."""
         if not genuine(metadata):
             raise InvalidEvent(f"{metadata.key} was not published by its owner")
-        self._begin(partial(self._fetch, metadata), partial(self._opened, metadata, done))
+        self._begin(partial(self._fetch, metadata), partial(self._opened, metadata, done) if opened else done)
 
     def summary(self, metadata: Metadata) -> bytes:
         """Of the object; raises ``access.Unreadable`` if it is sealed for others."""
