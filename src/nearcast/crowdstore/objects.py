@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -13,6 +13,9 @@ from nearcast.model.time import EVER, Instant, TimeFrame
 
 DIGEST: Final = 16
 """Bytes."""
+
+LARGEST: Final = 2**30
+"""Bytes of an object at most: whoever downloads one makes room for it, on a stranger's word."""
 
 
 def digest_of(content: bytes) -> bytes:
@@ -37,7 +40,7 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
     """Sorted, each once."""
 
     published: Instant
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
     """Bytes of the object."""
 
     digest: bytes

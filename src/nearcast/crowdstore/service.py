@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey, digest_of
+from nearcast.crowdstore.objects import (
+    LARGEST,
+    CrowdSubscription,
+    Metadata,
+    ObjectKey,
+    Publication,
+    SubscriptionKey,
+    digest_of,
+)
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
 from nearcast.errors import InvalidEvent, InvalidSubscription, UnknownName
@@ -19,8 +29,8 @@ from nearcast.transition.engine import HostEngine
 from nearcast.transition.proxy import Proxy
 from nearcast.transition.specification import MechanismSpec
 
-SUMMARY: Final = 4_096
-"""Bytes of a summary at most: it travels with every notification."""
+METADATA: Final = 1_200
+"""Bytes of an object's metadata at most, name, tags and summary together: they travel with every notification, in one frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +92,14 @@ class CrowdStore(Component):
         key = ObjectKey(self._host.name, name)
         if key in self.nucleus.published or key in self.nucleus.withdrawn:
             raise InvalidEvent(f"{name!r} was published here already; objects do not change, so choose another name")
-        if len(summary) > SUMMARY:
-            raise InvalidEvent(
-                f"a summary has at most {SUMMARY} bytes, not {len(summary)}; the object itself may be large"
-            )
+        if len(content) > LARGEST:
+            raise InvalidEvent(f"an object has at most {LARGEST} bytes, not {len(content)}")
         metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary)
+        size = len(msgspec.msgpack.encode(metadata))
+        if size > METADATA:
+            raise InvalidEvent(
+                f"name, tags and summary have at most {METADATA} bytes together, not {size}; the object itself may be large"
+            )
         publication = Publication(metadata, content)
         self.nucleus.published[key] = publication
         self._begin(lambda storage, ended: storage.publish(publication, ended), done)
