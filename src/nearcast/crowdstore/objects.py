@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -14,6 +14,9 @@ from nearcast.model.time import EVER, Instant, TimeFrame
 
 DIGEST: Final = 16
 """Bytes."""
+
+LARGEST: Final = 2**30
+"""Bytes of an object at most: whoever downloads one makes room for it, on a stranger's word."""
 
 
 WITHDRAWN: Final = "crowd:withdrawn"
@@ -58,7 +61,7 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
     """Sorted, each once."""
 
     published: Instant
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
     """Bytes of the object."""
 
     digest: bytes

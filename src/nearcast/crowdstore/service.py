@@ -13,6 +13,7 @@ from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
 from nearcast.crowdstore.objects import (
+    LARGEST,
     WITHDRAWN,
     CrowdSubscription,
     Metadata,
@@ -31,8 +32,8 @@ from nearcast.transition.engine import HostEngine
 from nearcast.transition.proxy import Proxy
 from nearcast.transition.specification import MechanismSpec
 
-SUMMARY: Final = 4_096
-"""Bytes of a summary at most: it travels with every notification."""
+METADATA: Final = 1_200
+"""Bytes of an object's metadata at most, name, tags and summary together: they travel with every notification, in one frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +136,15 @@ class CrowdStore(Component):
             summary = seal(summary, key, "summary", readers) if seal_summary else summary
         elif seal_summary:
             raise InvalidEvent("a summary is sealed for the readers of its object: say who they are")
-        if len(summary) > SUMMARY:
-            raise InvalidEvent(
-                f"a summary has at most {SUMMARY} bytes, not {len(summary)}; the object itself may be large"
-            )
+        if len(content) > LARGEST:
+            raise InvalidEvent(f"an object has at most {LARGEST} bytes, not {len(content)}")
         metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary, sealing)
         metadata = self._identity.signed(metadata) if self._identity else metadata
+        size = len(msgspec.msgpack.encode(metadata))
+        if size > METADATA:
+            raise InvalidEvent(
+                f"name, tags and summary have at most {METADATA} bytes together, not {size}; the object itself may be large"
+            )
         publication = Publication(metadata, content)
         self.nucleus.published[key] = publication
         self._begin(lambda storage, ended: storage.publish(publication, ended), done)

@@ -71,7 +71,7 @@ class PublishLocalStorage(Storage):
         )
         self.router: Final = Router(self._host, nucleus.link, routing, self._post)
         self._flooding: Final = Flooding(self._host, parameters.hesitation, self._broadcast)
-        self._notifying: Final = Notifying(nucleus, self._interests, parameters.batch, self.router.send)
+        self._notifying: Final = Notifying(nucleus, self._interests, parameters.batch, self.router)
         self._downloading: Final = Downloading(nucleus, parameters, self.router.send)
         self._joining: Final = Joining(
             self._host, parameters, self._interests, self._post, self._broadcast, lambda: self.router.neighbours
@@ -204,7 +204,7 @@ class PublishLocalStorage(Storage):
         if self._interests.add(interest, self._host.now()):
             kept = self._interests.get(interest.key)
             assert kept is not None
-            self._notifying.past(kept)
+            self._notifying.learned(kept)
 
     def _unlearn(self, key: SubscriptionKey) -> None:
         if key.owner != self._nucleus.name:

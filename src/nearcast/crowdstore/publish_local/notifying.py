@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from nearcast.crowdstore.nucleus import Nucleus
@@ -10,7 +11,7 @@ from nearcast.crowdstore.objects import Metadata, SubscriptionKey
 from nearcast.crowdstore.publish_local.interests import Interests, Kept
 from nearcast.crowdstore.publish_local.messages import More, Notify, Unwanted
 from nearcast.crowdstore.unicast.messages import MOST_HOPS, Packet
-from nearcast.crowdstore.unicast.router import in_frames
+from nearcast.crowdstore.unicast.router import Router, in_frames
 from nearcast.model.time import Instant
 
 MOST_HOSTS: Final = 4_096
@@ -20,11 +21,15 @@ MOST_HOSTS: Final = 4_096
 class Notifying:
     """Both sides of it: who has what matches, and who wants it."""
 
-    def __init__(self, nucleus: Nucleus, interests: Interests, batch: int, send: Callable[[Packet], None]) -> None:
+    def __init__(self, nucleus: Nucleus, interests: Interests, batch: int, router: Router) -> None:
         self._nucleus: Final = nucleus
         self._interests: Final = interests
         self._batch: Final = batch
-        self._send: Final = send
+        self._router: Final = router
+        self._send: Final[Callable[[Packet], None]] = router.send
+        self._untold: Final[dict[str, dict[SubscriptionKey, None]]] = {}
+        """By subscriber: subscriptions that nothing of the past was told of yet, because there is no way to it."""
+
         self._more: Final[dict[SubscriptionKey, dict[str, tuple[Instant, str]]]] = {}
         """Of own subscriptions: who has more of the past, and after what it goes on."""
 
@@ -38,6 +43,24 @@ class Notifying:
         for kept in self._interests:
             if kept.subscription.accepts(metadata):
                 self._tell(kept.subscription.key, [metadata], None)
+
+    def learned(self, kept: Kept) -> None:
+        """A subscription is new here: tell of the past, as soon as there is a way.
+
+        Who has just joined knows subscriptions before routes, and more matches than may wait for one.
+        """
+        key = kept.subscription.key
+        if key.owner == self._nucleus.name:
+            self.past(kept)
+        else:
+            self._untold.setdefault(key.owner, {})[key] = None
+            self._router.when_reachable(key.owner, partial(self._reachable, key.owner))
+
+    def _reachable(self, owner: str) -> None:
+        for key in self._untold.pop(owner, {}):
+            kept = self._interests.get(key)
+            if kept is not None:
+                self.past(kept)
 
     def past(self, kept: Kept, after: tuple[Instant, str] | None = None) -> None:
         """Tell the next batch of what was published here before the subscription was heard of."""

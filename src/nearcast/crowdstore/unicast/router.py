@@ -79,6 +79,7 @@ class Router:
         """Neighbours, and when each was last heard."""
 
         self._waiting: Final = Waiting()
+        self._awaited: Final[dict[str, Callable[[], None]]] = {}
         self._random: Final = host.random("crowd routes").random
         self._endpoint: Endpoint | None = None
         self._updates: Cancellable | None = None
@@ -114,6 +115,13 @@ class Router:
         """Of this host; it waits for a while if there is no route."""
         if not self._pass_on(packet):
             self._waiting.add(packet, self._host.now())
+
+    def when_reachable(self, destination: str, act: Callable[[], None]) -> None:
+        """Act once as soon as there is a route, now if there is one; of several wishes for one destination the last counts."""
+        if self.table.usable(destination) is not None:
+            act()
+        else:
+            self._awaited[destination] = act
 
     def arrived(self, neighbour: Address, packet: Packet) -> bool:
         """Whether a packet that came in is for this host; if not, it is passed on."""
@@ -176,6 +184,9 @@ class Router:
                 if self.table.usable(destination) is not None:
                     for packet in self._waiting.take(destination, now):
                         self.send(packet)
+        if self._awaited:
+            for destination in [name for name in self._awaited if self.table.usable(name) is not None]:
+                self._awaited.pop(destination)()
 
     def _arm(self) -> None:
         """See to it that others are told what has changed, when it is due."""

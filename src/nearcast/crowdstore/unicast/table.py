@@ -27,7 +27,7 @@ class Route:
         self.metric = metric
         self.sequence = sequence
         self.renewed = renewed
-        """When its sequence number was first heard here."""
+        """When its next hop spoke of it last; of a broken one, when it broke."""
 
         self.told = -1
         """The metric that others were told last."""
@@ -62,10 +62,13 @@ class Table:
         for name, metric, sequence in advertised:
             route = find(name)
             # Nearly everything is old, or no shorter.
-            if route is not None and (
-                sequence < route.sequence or (sequence == route.sequence and metric + 1 >= route.metric)
-            ):
-                continue
+            if route is not None and sequence <= route.sequence:
+                if sequence < route.sequence:
+                    continue
+                if metric + 1 >= route.metric:
+                    if route.next_hop == neighbour and metric < INFINITE:
+                        route.renewed = now
+                    continue
             if sequence & 1:
                 if metric == INFINITE:
                     self._unlearn(name, route, neighbour, sequence, now)
@@ -84,10 +87,7 @@ class Table:
             self._mark(name, found.renewed)
             return
         revived, now = known.broken, found.renewed
-        if found.sequence == known.sequence:
-            found.renewed = known.renewed
-        known.next_hop, known.metric = found.next_hop, found.metric
-        known.sequence, known.renewed = found.sequence, found.renewed
+        known.next_hop, known.metric, known.sequence, known.renewed = found.next_hop, found.metric, found.sequence, now
         if known.metric == known.told:
             # A newer sequence number alone is told with the next full update.
             self.changed.pop(name, None)
@@ -125,7 +125,7 @@ class Table:
                 self._break(name, route, route.sequence + 1, now)
 
     def expire(self, before: Instant, gone: Instant, now: Instant) -> None:
-        """Break what was not renewed since ``before``: its end was told, but not heard.  Forget what was broken before ``gone``."""
+        """Break what the next hop has not spoken of since ``before``.  Forget what was broken before ``gone``."""
         for name, route in list(self.routes.items()):
             if route is self.own:
                 continue
