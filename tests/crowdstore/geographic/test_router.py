@@ -12,6 +12,8 @@ from nearcast.crowdstore.geographic.interface import Destination
 from nearcast.crowdstore.geographic.messages import PORT, Beacon, Packet, Target, Told
 from nearcast.crowdstore.geographic.presence import Presence
 from nearcast.errors import InvalidSettings
+from nearcast.runtime.simulation.radio.network import RadioNetwork
+from nearcast.runtime.simulation.radio.profile import wifi_g
 
 COLUMNS, ROWS = 6, 4
 ALL = [Cell(column, row) for row in range(ROWS) for column in range(COLUMNS)]
@@ -192,6 +194,23 @@ def test_a_failed_member_is_replaced_by_another_before_it_is_missed() -> None:
     geography.router(first).route([Destination(Cell(1, 0), others[0])], b"x")
     geography.run(0.1)
     assert geography.diary(first).refusals == [(Destination(Cell(1, 0), others[0]), b"x")]
+
+
+def test_a_radio_tells_what_was_not_acknowledged_so_another_member_gets_it() -> None:
+    geography = Geography(
+        2,
+        1,
+        [(30, 20), (50, 20), (55, 20)],
+        network=lambda simulation, motion: RadioNetwork(simulation, wifi_g(data_rate=6_000_000), motion),
+    )
+    geography.run(8)
+    first, second, third = geography.names
+    geography.world.hosts[second].fail()
+    for payload in (b"x", b"y"):  # one of them would have gone to the one that failed
+        geography.router(first).route([Destination(Cell(1, 0))], payload)
+        geography.run(0.2)
+        assert set(geography.got(payload)) == {third}
+    assert geography.total("retried") == 1
 
 
 def test_nobody_stands_in_for_a_cell_whose_only_member_was_in_vain_just_now() -> None:
