@@ -20,6 +20,7 @@ from nearcast.runtime.ports import (
     Repeated,
     Sending,
     U,
+    Unacknowledged,
 )
 
 SENT: Final = "sent"
@@ -72,6 +73,9 @@ class OpenPort(Endpoint):
         self.group: Hashable | None = None
         """As ``once`` said last."""
 
+        self.in_vain: Unacknowledged | None = None
+        """Whom to tell of what was not acknowledged."""
+
         self._unread_before: Final = link.unread(port)
 
     def send(self, to: Address, message: Message) -> Sending:
@@ -109,6 +113,9 @@ class OpenPort(Endpoint):
     @property
     def unread(self) -> int:
         return self.link.unread(self.port) - self._unread_before
+
+    def unacknowledged(self, in_vain: Unacknowledged) -> None:
+        self.in_vain = in_vain
 
     def close(self) -> None:
         self.link.close(self)

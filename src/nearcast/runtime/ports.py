@@ -74,6 +74,10 @@ ReceiveTogether = Callable[[Iterable[U], Address, Any], None]
 """``receive_together(receivers, sender, message)``: one message that receivers on several hosts get now, one after the other."""
 
 
+Unacknowledged = Callable[[Address, Any], None]
+"""``in_vain(receiver, message)``: the very message that was sent."""
+
+
 Repeated = Callable[[Hashable], None]
 """``repeated(name)``: no more messages of that name."""
 
@@ -128,6 +132,12 @@ class Endpoint(ABC):
     def unread(self) -> int:
         """How many were only counted."""
         return 0
+
+    def unacknowledged(self, in_vain: Unacknowledged) -> None:
+        """To be told of messages to one host that it has not acknowledged, however often the link tried; it may have got them.
+
+        A link whose radio acknowledges frames can tell; others do not.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from nearcast.errors import InvalidInput
 from nearcast.model.time import Instant
-from nearcast.runtime.links import QUEUE_FULL, SENT, Traffic
-from nearcast.runtime.ports import ReceiveTogether, Repeated, Sending
+from nearcast.runtime.links import QUEUE_FULL, SENT, OpenPort, Traffic
+from nearcast.runtime.messages import Message
+from nearcast.runtime.ports import Address, ReceiveTogether, Repeated, Sending
 from nearcast.runtime.simulation.kernel import NEVER, Engine, Simulation
 from nearcast.runtime.simulation.motion import Motion
 from nearcast.runtime.simulation.network import (
@@ -297,6 +298,12 @@ class RadioNetwork(Network, Engine):
         return self.engine.statistics()
 
     def _complete(self, parcel: Parcel, outcome: Outcome, heard: int, unheard: str | None) -> None:
+        if outcome is Outcome.RETRIES_EXHAUSTED and parcel.receiver is not None:
+            endpoint = parcel.sender.open_ports.get(parcel.door[0])
+            if endpoint is not None and endpoint.in_vain is not None:
+                # Whether it was heard all the same, the sender does not know.
+                told = endpoint, parcel.receiver, parcel.message
+                self.simulation.at(self.simulation.time, self._tell_sender, told)
         lost = outcome in _REASONS and not heard and unheard is None
         # Booked once if it has been on air, however often it was tried: the engine counts attempts.
         if not lost or outcome is Outcome.RETRIES_EXHAUSTED:
@@ -305,6 +312,12 @@ class RadioNetwork(Network, Engine):
             self.lose(parcel, _REASONS[outcome])
             return
         self.note(parcel, unheard or (SENT if parcel.receiver is None else RECEIVED), heard)
+
+    def _tell_sender(self, told: tuple[OpenPort, Address, Message]) -> None:
+        endpoint, receiver, message = told
+        # Unless its host has failed, or closed the port, meanwhile.
+        if endpoint.in_vain is not None and endpoint.link.open_ports.get(endpoint.port) is endpoint:
+            endpoint.in_vain(receiver, message)
 
     def _refuse(self, parcel: Parcel, reason: str) -> Sending:
         self.lose(parcel, reason)
