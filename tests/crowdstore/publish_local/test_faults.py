@@ -15,11 +15,13 @@ from nearcast.crowdstore.publish_local.messages import (
     Absent,
     Chunk,
     Get,
+    Have,
     Interest,
     Join,
     JoinAnswer,
     More,
     Notify,
+    Search,
     Subscribe,
     Unsubscribe,
     Unwanted,
@@ -157,7 +159,7 @@ def test_a_download_from_somebody_who_is_off_times_out() -> None:
     metadata = crowd.publish("n4", "a", "t")
     crowd.world.hosts["n4"].fail()
     crowd.download("n0", metadata)
-    crowd.run(2.9)
+    crowd.run(3.9)  # one of them for the search
     assert "download" not in dict(crowd.heard.outcomes)
     crowd.run(0.2)
     assert dict(crowd.heard.outcomes)["download"].failure is Failure.TIMED_OUT
@@ -220,6 +222,10 @@ ODD: list[Message] = [
     Absent("n1", "n0", 3, ObjectKey("n2", "a")),
     Absent("n1", "nowhere", 0, ObjectKey("n2", "a")),
     Absent("n1", "nowhere", 64, ObjectKey("n2", "a")),
+    Search("n1", ObjectKey("n0", "a"), b"", 0),
+    Search("n0", ObjectKey("n0", "a"), b"", 0),
+    Search("nobody", ObjectKey("n0", "none"), digest_of(b"content"), 0),
+    Have("n1", "n0", 3, ObjectKey("n2", "a")),
 ]
 
 

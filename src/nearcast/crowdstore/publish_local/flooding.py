@@ -33,15 +33,16 @@ class Flooding:
         else:
             self._broadcast(message)
 
-    def heard(self, name: str, message: Message) -> bool:
-        """Whether it is new; then it is sent on.
+    def heard(self, name: str, message: Message, *, onwards: bool = True) -> bool:
+        """Whether it is new; then it is sent on, unless it need not go ``onwards``.
 
         Those who have heard the same frame wait for different times: else they would collide, every time (RFC 5148).
         """
         if not self._recent.add(name, self._host.now()):
             return False
-        self.relayed += 1
-        self._later(message, self._hesitation)
+        if onwards:
+            self.relayed += 1
+            self._later(message, self._hesitation)
         return True
 
     def stop(self) -> None:

@@ -15,11 +15,13 @@ from nearcast.crowdstore.publish_local.messages import (
     Absent,
     Chunk,
     Get,
+    Have,
     Interest,
     Join,
     JoinAnswer,
     More,
     Notify,
+    Search,
     Subscribe,
     Unsubscribe,
     Unwanted,
@@ -56,6 +58,9 @@ class PublishLocalStatistics:
     retried: int
     """Requests for chunks."""
 
+    searched: int
+    """Objects whose owners did not answer."""
+
     foreign: int
     routing: RouterStatistics
 
@@ -72,7 +77,7 @@ class PublishLocalStorage(Storage):
         self.router: Final = Router(self._host, nucleus.link, routing, self._post)
         self._flooding: Final = Flooding(self._host, parameters.hesitation, self._broadcast)
         self._notifying: Final = Notifying(nucleus, self._interests, parameters.batch, self.router)
-        self._downloading: Final = Downloading(nucleus, parameters, self.router.send)
+        self._downloading: Final = Downloading(nucleus, parameters, self.router.send, self._flooding)
         self._joining: Final = Joining(
             self._host, parameters, self._interests, self._post, self._broadcast, lambda: self.router.neighbours
         )
@@ -83,8 +88,9 @@ class PublishLocalStorage(Storage):
 
     def bootstrap(self) -> None:
         self._endpoint = self._nucleus.link.open(
-            PORT, self._receive, Subscribe, Unsubscribe, Join, JoinAnswer, Notify, Unwanted, More, Get, Chunk, Absent
-        )
+            PORT, self._receive, Subscribe, Unsubscribe, Join, JoinAnswer, Notify, Unwanted, More, Get, Chunk, Absent,
+            Search, Have,
+        )  # fmt: skip
         self.router.start()
         self.tell_again()
         self._joining.begin()
@@ -133,7 +139,7 @@ class PublishLocalStorage(Storage):
         return PublishLocalStatistics(
             len(self._interests), self._interests.ended, joining.joined, joining.asked, joining.answered,
             self._flooding.begun, self._flooding.relayed, self._notifying.told, self._downloading.retried,
-            self._notifying.foreign, self.router.statistics(),
+            self._downloading.searched, self._notifying.foreign, self.router.statistics(),
         )  # fmt: skip
 
     def _done(self, done: Done) -> None:
@@ -170,6 +176,8 @@ class PublishLocalStorage(Storage):
         elif isinstance(message, Unsubscribe):
             if self._flooding.heard(f"ended {message.key} {message.made}", message):
                 self._unlearn(message.key)
+        elif isinstance(message, Search):
+            self._downloading.sought(message)
         elif isinstance(message, Join):
             self._joining.hear(sender, message)
         elif isinstance(message, JoinAnswer):
@@ -187,6 +195,8 @@ class PublishLocalStorage(Storage):
             self._downloading.serve(packet)
         elif isinstance(packet, Absent):
             self._downloading.absent(packet)
+        elif isinstance(packet, Have):
+            self._downloading.found(packet)
         elif isinstance(packet, More):
             self._notifying.asked(packet)
         elif isinstance(packet, Unwanted) and packet.source == packet.subscription.owner:

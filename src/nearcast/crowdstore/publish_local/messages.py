@@ -107,3 +107,18 @@ class Absent(Packet, frozen=True, tag="crowd-absent"):
     """It is not here (any more)."""
 
     key: ObjectKey
+
+
+class Search(Message, frozen=True, tag="crowd-search"):
+    """Flooded, but not beyond those who can help: its owner does not answer, who else has a copy?"""
+
+    asker: str
+    key: ObjectKey
+    digest: bytes
+    made: Time
+
+
+class Have(Packet, frozen=True, tag="crowd-have"):
+    """There is a copy here."""
+
+    key: ObjectKey
