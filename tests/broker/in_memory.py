@@ -16,6 +16,7 @@ from tests.waiting import PATIENCE, until
 
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.core import Broker
+from nearcast.broker.federation.settings import FederationSettings
 from nearcast.broker.settings import BrokerSettings
 from nearcast.errors import JournalFailed
 from nearcast.journal import EventEntry, ReportEntry
@@ -83,9 +84,10 @@ class Client:
 
 
 class InMemory:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, federation: FederationSettings | None = None) -> None:
         self.clock = HandClock()
-        self.broker = Broker(BrokerSettings(data=folder), asyncio.get_running_loop(), self.clock)
+        settings = BrokerSettings(data=folder, federation=federation or FederationSettings())
+        self.broker = Broker(settings, asyncio.get_running_loop(), self.clock)
         self.broker.load()
         self.clients: dict[str, Client] = {}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from nearcast.crowdstore.formula import Formula
+from nearcast.crowdstore.nucleus import Memory
 from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.service import CrowdStore
 from nearcast.crowdstore.storage import Done, Outcome
@@ -54,7 +55,10 @@ class Heard:
 
 
 class Crowd:
-    """Hosts ``n0``, ``n1``, ... that join at the start; the radio is one without contention unless another network is given."""
+    """Hosts ``n0``, ``n1``, ... that join at the start; the radio is one without contention unless another network is given.
+
+    ``remembering`` hosts that return after a failure have what was theirs.
+    """
 
     def __init__(
         self,
@@ -64,12 +68,17 @@ class Crowd:
         seed: int = 1,
         network: type[DiscNetwork] = DiscNetwork,
         radius: float = RANGE,
+        remembering: bool = False,
+        further: Callable[[str], Sequence[Component]] = lambda _: (),
     ) -> None:
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, Plane(HERE), len(places))
         self.network: Final[Network] = network(self.simulation, self.world.motion, radius, check_wire=True)
         self.mechanism: Final = mechanism
         self.stores: Final[dict[str, CrowdStore]] = {}
+        self._memories: Final[dict[str, Memory]] = {}
+        self._remembering: Final = remembering
+        self._further: Final = further
         self.wishes: Final[dict[SubscriptionKey, Wish]] = {}
         self.things: Final[dict[ObjectKey, Thing]] = {}
         self.heard: Final = Heard()
@@ -78,8 +87,9 @@ class Crowd:
             self.world.add(f"n{node}", partial(self._components, f"n{node}"), [self.network]).join()
 
     def _components(self, name: str) -> Sequence[Component]:
-        store = self.stores[name] = CrowdStore(self.mechanism)
-        return [HostEngine(), store]
+        memory = self._memories.setdefault(name, Memory()) if self._remembering else None
+        store = self.stores[name] = CrowdStore(self.mechanism, memory=memory)
+        return [HostEngine(), store, *self._further(name)]
 
     def run(self, seconds: float) -> None:
         self.simulation.run(self.simulation.now() + round(seconds * MICROSECONDS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.crowdstore.formula import DEPTH, Conjunction, Formula
+from nearcast.crowdstore.formula import DEPTH, LONGEST, Conjunction, Formula
 from nearcast.errors import InvalidPredicate
 from nearcast.model.evaluation import evaluate
 
@@ -58,4 +58,11 @@ def test_what_is_no_formula_is_refused_with_the_place(text: str) -> None:
 
 def test_brackets_without_end_are_refused() -> None:
     with pytest.raises(InvalidPredicate, match=str(DEPTH)):
-        Formula.parse("(" * 10_000 + "a")
+        Formula.parse("(" * 1_000 + "a")
+
+
+@pytest.mark.parametrize("text", ["a" * (LONGEST + 1), "ä" * (LONGEST // 2 + 1)])
+def test_formulas_that_fit_into_no_frame_are_refused(text: str) -> None:
+    assert Formula.parse(text[: LONGEST // 2]).text == text[: LONGEST // 2]
+    with pytest.raises(InvalidPredicate, match=str(LONGEST)):
+        Formula.parse(text)

@@ -300,7 +300,7 @@ def measured(campaign: Campaign, progress: Progress = lambda _: None) -> Outcome
 def run(
     *, quick: bool = False, peers: bool = True, progress: Progress = lambda _: None, campaign: Campaign | None = None
 ) -> Report:
-    """Run a campaign; that something was lost or doubled is an error."""
+    """Run a campaign: what was lost or doubled is among the results, and is told as it is found."""
     campaign = campaign or (QUICK if quick else Campaign())
     outcome = measured(campaign, progress)
     parameters = {

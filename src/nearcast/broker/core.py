@@ -18,7 +18,8 @@ from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
-from nearcast.broker.federation.federation import Federation, FederationStatistics
+from nearcast.broker.federation.federation import Federation
+from nearcast.broker.federation.statistics import FederationStatistics
 from nearcast.broker.logs import ProblemLog
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing.batching import Batching, BatchingStatistics
@@ -199,6 +200,7 @@ class Broker:
         self.router.watch = lambda session: federation.changed(session.client)
         self.lifecycle.forgetting = lambda session: [*forgetting(session), *federation.forgotten(session)]
         self.publishing.beyond = self.services.federation = federation
+        self.temporal.unpublishing.elsewhere = federation.withdrawals
 
     def statistics(self) -> BrokerStatistics:
         return BrokerStatistics(
@@ -264,12 +266,12 @@ class Broker:
                         continue
                     if entry.publisher is not None:
                         self.publishing.remember(entry.publisher, entry.id)
-                    if self.federation is not None:
+                    if entry.key is not None:
                         for identity in entry.receivers:
                             receiver = by_identity.get(identity)
                             if receiver is not None and receiver.had is not None:
                                 unconfirmed = self.sessions.unconfirmed(receiver, offset)
-                                receiver.had.add(entry.id, confirmed=not unconfirmed)
+                                receiver.had.add(entry.key, confirmed=not unconfirmed)
                     if not entry.owed or origin in self.temporal.unpublishing.offsets:
                         continue
                     message = None

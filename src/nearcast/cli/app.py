@@ -14,8 +14,7 @@ from typing import Annotated
 
 import typer
 
-from nearcast.cli import bench, demo, experiment, pipeline, user
-from nearcast.cli.federation import federation
+from nearcast.cli import bench, demo, experiment, federation, pipeline, user
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
@@ -37,11 +36,11 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.add_typer(demo.app, name="demo")
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(federation.app, name="federation")
 app.add_typer(user.app, name="user")
 app.add_typer(pipeline.app, name="pipeline")
 app.command()(serve)
 app.command()(transition)
-app.command()(federation)
 app.command()(simulate)
 app.command()(pub)
 app.command()(sub)

@@ -1,6 +1,7 @@
 """``nearcast bench``: nearcast and its peers side by side, one command for each benchmark."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +18,29 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 Peers = Annotated[bool, typer.Option(help="Also measure the peers that are installed.")]
 
 
+PLAIN = {
+    "radio": "Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed.",
+    "routing": "Ask a router's table behind which neighbours a message is wanted, and scan the same entries one by one.",
+    "overlay": "Simulate 1,000 routers and 10,000 people who walk, and say how much faster than the clock that is.",
+    "pipeline": "Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb.",
+}
+"""Benchmarks without options of their own: the module of that name, and what it does."""
+
+
 @app.callback()
 def bench() -> None:
     """Measure nearcast and its peers side by side."""
+
+
+def _plain(name: str) -> Callable[..., None]:
+    def command(quick: Quick = False, as_json: AsJson = False, peers: Peers = True) -> None:
+        _show(import_module(f"nearcast.benchmark.{name}").run, quick=quick, peers=peers, as_json=as_json)
+
+    return command
+
+
+for _name, _about in PLAIN.items():
+    app.command(_name, help=_about)(_plain(_name))
 
 
 @app.command()
@@ -33,18 +54,6 @@ def match(
     from nearcast.benchmark.match import run
 
     _show(run, clients, quick=quick, peers=peers, as_json=as_json)
-
-
-@app.command()
-def radio(
-    quick: Quick = False,
-    as_json: AsJson = False,
-    peers: Peers = True,
-) -> None:
-    """Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed."""
-    from nearcast.benchmark.radio import run
-
-    _show(run, quick=quick, peers=peers, as_json=as_json)
 
 
 @app.command()
@@ -66,30 +75,6 @@ def broker(
 
 
 @app.command()
-def routing(
-    quick: Quick = False,
-    as_json: AsJson = False,
-    peers: Peers = True,
-) -> None:
-    """Ask a router's table behind which neighbours a message is wanted, and scan the same entries one by one."""
-    from nearcast.benchmark.routing import run
-
-    _show(run, quick=quick, peers=peers, as_json=as_json)
-
-
-@app.command()
-def overlay(
-    quick: Quick = False,
-    as_json: AsJson = False,
-    peers: Peers = True,
-) -> None:
-    """Simulate 1,000 routers and 10,000 people who walk, and say how much faster than the clock that is."""
-    from nearcast.benchmark.overlay import run
-
-    _show(run, quick=quick, peers=peers, as_json=as_json)
-
-
-@app.command()
 def federation(
     brokers: Annotated[int | None, typer.Option(min=2, help="How many brokers there are.")] = None,
     people: Annotated[int | None, typer.Option(min=1, help="How many clients roam between them.")] = None,
@@ -107,18 +92,6 @@ def federation(
     chosen = {key: value for key, value in given.items() if value is not None}
     campaign = replace(QUICK if quick else Campaign(), replicate=replicate, **chosen)  # type: ignore[arg-type]
     _show(lambda **options: run(campaign=campaign, **options), quick=quick, peers=False, as_json=as_json)
-
-
-@app.command()
-def pipeline(
-    quick: Quick = False,
-    as_json: AsJson = False,
-    peers: Peers = True,
-) -> None:
-    """Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb."""
-    from nearcast.benchmark.pipeline import run
-
-    _show(run, quick=quick, peers=peers, as_json=as_json)
 
 
 def _show(run: Callable[..., "Report"], *own: object, quick: bool, peers: bool, as_json: bool) -> None:

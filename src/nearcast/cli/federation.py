@@ -1,4 +1,4 @@
-"""``nearcast federation``: whom a running broker is linked with, and what waits for whom."""
+"""``nearcast federation``: whom a running broker is linked with, what waits for whom, and whom nobody should wait for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from nearcast.cli.asking import ADDRESS, asked
 from nearcast.cli.printing import say_json
 from nearcast.errors import SetupError
 
+app = typer.Typer(invoke_without_command=True)
 
+
+@app.callback()
 def federation(
+    context: typer.Context,
     url: ADDRESS = "http://127.0.0.1:8080",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show the federation as a running broker sees it: neighbours, tree, and what it keeps for others."""
+    if context.invoked_subcommand is not None:
+        return
     status = asked(url, "/status")["federation"]
     if status is None:
         raise SetupError("this broker is alone; let it join others: nearcast serve --join HOST:PORT")
@@ -25,6 +31,16 @@ def federation(
         return
     for line in _lines(status):
         typer.echo(line)
+
+
+@app.command()
+def forget(
+    name: Annotated[str, typer.Argument(help="Of a broker that is out of reach and will not come back.")],
+    url: ADDRESS = "http://127.0.0.1:8080",
+) -> None:
+    """Have all brokers give up what they keep for one that will not come back; should it come all the same, it is welcome."""
+    answer = asked(url, "/federation/forgotten", {"broker": name})
+    typer.echo(f"{name} is forgotten; {answer['parcels']} parcels that waited for it here are given up")
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:

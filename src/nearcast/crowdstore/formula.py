@@ -17,6 +17,9 @@ from nearcast.model.predicate import And, Not, Or, Predicate, TagTest
 
 _TOKEN: Final = re.compile(r"\s*(?:([&|!()])|([^\s&|!()\"]+)|\"((?:[^\"\\]|\\.)+)\")")
 _ESCAPED: Final = re.compile(r"\\(.)")
+LONGEST: Final = 1_024
+"""Bytes: subscriptions travel in one frame."""
+
 DEPTH: Final = 64
 """So many brackets and negations in each other at most."""
 
@@ -48,6 +51,8 @@ class Formula:
     @classmethod
     def parse(cls, text: str) -> Formula:
         """``&``, ``|``, ``!`` and brackets; a tag with any of these in it, or with spaces, stands in double quotes."""
+        if len(text) > LONGEST or len(text.encode(errors="replace")) > LONGEST:
+            raise InvalidPredicate(f"a formula of tags has at most {LONGEST} bytes; make several subscriptions of it")
         predicate = _Reader(text).formula()
         return cls(text, predicate, _simplest(map(_conjunction, disjunctive_normal_form(predicate))))
 

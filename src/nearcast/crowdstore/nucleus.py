@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
+from nearcast.crowdstore.access import Identity, genuine
+from nearcast.crowdstore.objects import (
+    CrowdSubscription,
+    Metadata,
+    ObjectKey,
+    Publication,
+    SubscriptionKey,
+    Withdrawal,
+)
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Link
 
@@ -25,6 +33,9 @@ class Tally:
     foreign: int = 0
     """Of what the subscription does not ask for, or of what is known to be withdrawn."""
 
+    forged: int = 0
+    """Of what its owner never said."""
+
 
 @dataclass(slots=True)
 class _Wanted:
@@ -34,23 +45,40 @@ class _Wanted:
     """A dictionary as an ordered set."""
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What outlives the components of a host: a device that was off still has its data (THYME 6.4.2)."""
+
+    published: dict[ObjectKey, Publication] = field(default_factory=dict)
+    """What this host has published and not withdrawn."""
+
+    withdrawn: dict[ObjectKey, Metadata] = field(default_factory=dict)
+    """What this host has withdrawn; never published again, because objects do not change."""
+
+    held: dict[ObjectKey, Publication] = field(default_factory=dict)
+    """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
+
+    wanted: dict[SubscriptionKey, _Wanted] = field(default_factory=dict)
+    """Own subscriptions, with whom to tell and what they were told of."""
+
+    tally: Tally = field(default_factory=Tally)
+
+
 class Nucleus:
     """Own publications and subscriptions, copies of others' objects, and the last check of every notification."""
 
-    def __init__(self, host: Host, interface: str) -> None:
+    def __init__(
+        self, host: Host, interface: str, memory: Memory | None = None, identity: Identity | None = None
+    ) -> None:
+        memory = memory or Memory()
         self.host: Final = host
         self.link: Final[Link] = host.link(interface)
-        self.published: Final[dict[ObjectKey, Publication]] = {}
-        """What this host has published and not withdrawn."""
-
-        self.withdrawn: Final[dict[ObjectKey, Metadata]] = {}
-        """What this host has withdrawn; never published again, because objects do not change."""
-
-        self.held: Final[dict[ObjectKey, Publication]] = {}
-        """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
-
-        self.tally: Final = Tally()
-        self._wanted: Final[dict[SubscriptionKey, _Wanted]] = {}
+        self.published: Final = memory.published
+        self.withdrawn: Final = memory.withdrawn
+        self.held: Final = memory.held
+        self.tally: Final = memory.tally
+        self._wanted: Final = memory.wanted
+        self._identity: Final = identity
 
     @property
     def name(self) -> str:
@@ -81,6 +109,11 @@ class Nucleus:
         """The object, if this host has it."""
         return self.published.get(key) or self.held.get(key)
 
+    def withdrawal(self, metadata: Metadata) -> Withdrawal:
+        """What to tell others when an object of this host is withdrawn."""
+        identity = self._identity
+        return identity.withdrawal(metadata) if identity else Withdrawal(metadata.key, metadata.published)
+
     def notify(self, key: SubscriptionKey, metadata: Metadata) -> bool:
         """Somebody says that an object matches; the application hears of it once.  False if it does not.
 
@@ -95,6 +128,9 @@ class Nucleus:
             return False
         if metadata.key in wanted.told:
             self.tally.duplicates += 1
+            return False
+        if not genuine(metadata):
+            self.tally.forged += 1
             return False
         wanted.told[metadata.key] = None
         self.tally.notified += 1

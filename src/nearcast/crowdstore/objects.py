@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from hashlib import blake2b
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -13,6 +14,13 @@ from nearcast.model.time import EVER, Instant, TimeFrame
 
 DIGEST: Final = 16
 """Bytes."""
+
+LARGEST: Final = 2**30
+"""Bytes of an object at most: whoever downloads one makes room for it, on a stranger's word."""
+
+
+WITHDRAWN: Final = "crowd:withdrawn"
+"""The tag of notices that something was withdrawn; only who asks for it by name is told of them."""
 
 
 def digest_of(content: bytes) -> bytes:
@@ -29,6 +37,22 @@ class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True):
         return f"{self.owner}/{self.name}"
 
 
+class Proof(msgspec.Struct, frozen=True, array_like=True):
+    """That the owner said something: a public key, and its signature (``access``)."""
+
+    key: bytes
+    signature: bytes
+
+
+class Sealing(IntEnum):
+    """What only the readers that the owner chose can read; tags never are, because hosts match them."""
+
+    NOTHING = 0
+    CONTENT = 1
+    ALL = 2
+    """The summary as well."""
+
+
 class Metadata(msgspec.Struct, frozen=True, array_like=True):
     """All that subscribers are told; an application then decides whether to download the object."""
 
@@ -37,7 +61,7 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
     """Sorted, each once."""
 
     published: Instant
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
     """Bytes of the object."""
 
     digest: bytes
@@ -45,6 +69,20 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True):
 
     summary: bytes = b""
     """Such as a thumbnail."""
+
+    sealing: Sealing = Sealing.NOTHING
+    proof: Proof | None = None
+    """Of all that is above; under a name that proves itself there must be one (``access.genuine``)."""
+
+
+class Withdrawal(msgspec.Struct, frozen=True, array_like=True):
+    """The owner of an object takes it back."""
+
+    key: ObjectKey
+    published: Instant
+    """When the object was, so that it can stand for no other one of that name."""
+
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +117,6 @@ class CrowdSubscription:
     frame: TimeFrame = field(default=EVER)
 
     def accepts(self, metadata: Metadata) -> bool:
+        if WITHDRAWN in metadata.tags and not any(WITHDRAWN in each.present for each in self.formula.conjunctions):
+            return False
         return self.frame.contains(metadata.published) and self.formula.accepts(metadata.tags)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
+from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine, opened_summary, seal, unseal
 from nearcast.crowdstore.formula import Formula
-from nearcast.crowdstore.nucleus import Notified, Nucleus
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey, digest_of
+from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
+from nearcast.crowdstore.objects import (
+    LARGEST,
+    WITHDRAWN,
+    CrowdSubscription,
+    Metadata,
+    ObjectKey,
+    Publication,
+    Sealing,
+    SubscriptionKey,
+    digest_of,
+)
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
-from nearcast.errors import InvalidEvent, InvalidSubscription, UnknownName
+from nearcast.errors import InvalidEvent, InvalidInput, InvalidSubscription, UnknownName
 from nearcast.model.time import EVER, TimeFrame
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.proxy import Proxy
 from nearcast.transition.specification import MechanismSpec
 
-SUMMARY: Final = 4_096
-"""Bytes of a summary at most: it travels with every notification."""
+METADATA: Final = 1_200
+"""Bytes of an object's metadata at most, name, tags and summary together: they travel with every notification, in one frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,7 @@ class CrowdStatistics:
     duplicates: int
     late: int
     foreign: int
+    forged: int
     storage: Any
     """Of the mechanism."""
 
@@ -49,20 +63,44 @@ def _heedless(_outcome: Outcome) -> None:
 class CrowdStore(Component):
     """After ``HostEngine`` among the components of its host."""
 
-    def __init__(self, mechanism: MechanismSpec, interface: str = "wifi") -> None:
+    def __init__(
+        self,
+        mechanism: MechanismSpec,
+        interface: str = "wifi",
+        *,
+        memory: Memory | None = None,
+        identity: Identity | None = None,
+        groups: Iterable[ReadingKey] = (),
+        notices: bool = False,
+    ) -> None:
+        """With the memory of an earlier life, the store carries on where that ended; else it begins with nothing.
+
+        With an identity it signs what it publishes and withdraws; it reads what is sealed for that, and for the groups.
+        With ``notices`` it publishes that something was withdrawn, for bridges.
+        """
         self._spec: Final = mechanism
         self._interface: Final = interface
+        self._memory: Final = memory
+        self._identity: Final = identity
+        self._notices: Final = notices
+        self._keys: Final = (*([identity.reading] if identity else []), *groups)
         self._under_way: Final[dict[int, tuple[Callable[[Storage, Done], None], Done]]] = {}
         """Operations by number, in the order in which they were asked for: how to ask again, and whom to tell."""
 
+        self._watchers: Final[list[Callable[[], None]]] = []
         self._operations = self._subscribed = self._succeeded = self._failed = 0
         self._host: Host
         self._proxy: Proxy[Storage]
         self.nucleus: Nucleus
 
     def start(self, host: Host) -> None:
+        if self._identity and self._identity.name != host.name:
+            raise InvalidInput(
+                f"the host is called {host.name!r}, but its identity {self._identity.name!r}: "
+                "others tell by the name whose signature it needs, so give both the same"
+            )
         self._host = host
-        self.nucleus = Nucleus(host, self._interface)
+        self.nucleus = Nucleus(host, self._interface, self._memory, self._identity)
         engine = host.component(HostEngine).engine
         self._proxy = engine.create_proxy(PROXY, Storage, self._make, self._spec)
         self._proxy.changed = self._ask_again
@@ -74,17 +112,39 @@ class CrowdStore(Component):
         self._under_way.clear()
 
     def publish(
-        self, name: str, content: bytes, tags: Iterable[str], *, summary: bytes = b"", done: Done = _heedless
+        self,
+        name: str,
+        content: bytes,
+        tags: Iterable[str],
+        *,
+        summary: bytes = b"",
+        readers: Collection[bytes] | None = None,
+        seal_summary: bool = False,
+        done: Done = _heedless,
     ) -> Metadata:
-        """Publish an object under a name of one's own, which nothing else of this host ever had."""
+        """Publish an object under a name of one's own, which nothing else of this host ever had.
+
+        With ``readers`` (``ReadingKey.public`` of each) nobody else can read the content, nor, if so wished, the summary.
+        """
         key = ObjectKey(self._host.name, name)
         if key in self.nucleus.published or key in self.nucleus.withdrawn:
             raise InvalidEvent(f"{name!r} was published here already; objects do not change, so choose another name")
-        if len(summary) > SUMMARY:
+        sealing = Sealing.NOTHING
+        if readers is not None:
+            sealing = Sealing.ALL if seal_summary else Sealing.CONTENT
+            content = seal(content, key, "content", readers)
+            summary = seal(summary, key, "summary", readers) if seal_summary else summary
+        elif seal_summary:
+            raise InvalidEvent("a summary is sealed for the readers of its object: say who they are")
+        if len(content) > LARGEST:
+            raise InvalidEvent(f"an object has at most {LARGEST} bytes, not {len(content)}")
+        metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary, sealing)
+        metadata = self._identity.signed(metadata) if self._identity else metadata
+        size = len(msgspec.msgpack.encode(metadata))
+        if size > METADATA:
             raise InvalidEvent(
-                f"a summary has at most {SUMMARY} bytes, not {len(summary)}; the object itself may be large"
+                f"name, tags and summary have at most {METADATA} bytes together, not {size}; the object itself may be large"
             )
-        metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary)
         publication = Publication(metadata, content)
         self.nucleus.published[key] = publication
         self._begin(lambda storage, ended: storage.publish(publication, ended), done)
@@ -98,6 +158,9 @@ class CrowdStore(Component):
         metadata = publication.metadata
         self.nucleus.withdrawn[metadata.key] = metadata
         self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
+        if self._notices:
+            notice = msgspec.msgpack.encode(self.nucleus.withdrawal(metadata))
+            self.publish(f"withdrawn {name}", b"", [WITHDRAWN], summary=notice)
 
     def subscribe(
         self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
@@ -124,16 +187,34 @@ class CrowdStore(Component):
         """Ask for a further batch of what it found in the past."""
         self._proxy.active.more(key)
 
-    def download(self, metadata: Metadata, done: Done) -> None:
-        """Get the object; ``done`` is told its content, or why there is none."""
-        self._begin(partial(self._fetch, metadata), done)
+    def download(self, metadata: Metadata, done: Done, *, opened: bool = True) -> None:
+        """Get the object; ``done`` is told its content, or why there is none.  Not ``opened``: as it is, if it is sealed."""
+        if not genuine(metadata):
+            raise InvalidEvent(f"{metadata.key} was not published by its owner")
+        self._begin(partial(self._fetch, metadata), partial(self._opened, metadata, done) if opened else done)
+
+    def summary(self, metadata: Metadata) -> bytes:
+        """Of the object; raises ``access.Unreadable`` if it is sealed for others."""
+        return opened_summary(metadata, self._keys)
+
+    @property
+    def running(self) -> MechanismSpec:
+        return self._proxy.spec
+
+    def exchanged(self, changed: Callable[[], None]) -> None:
+        """Call back whenever the mechanism was exchanged."""
+        self._watchers.append(changed)
+
+    def say_again(self) -> None:
+        """Tell others what is here, as after an exchange: those who ran another mechanism then have not heard it."""
+        self._proxy.active.tell_again()
 
     def statistics(self) -> CrowdStatistics:
         nucleus, tally = self.nucleus, self.nucleus.tally
         return CrowdStatistics(
             str(self._proxy.spec), len(nucleus.published), len(nucleus.held), len(nucleus.subscriptions),
             len(self._under_way), self._succeeded, self._failed,
-            tally.notified, tally.duplicates, tally.late, tally.foreign, self._proxy.active.statistics(),
+            tally.notified, tally.duplicates, tally.late, tally.foreign, tally.forged, self._proxy.active.statistics(),
         )  # fmt: skip
 
     def _make(self, spec: MechanismSpec) -> Storage:
@@ -146,6 +227,14 @@ class CrowdStore(Component):
         else:
             outcome = Outcome(content=here.content)
             self._host.timers.after(0, lambda: ended(outcome))
+
+    def _opened(self, metadata: Metadata, done: Done, outcome: Outcome) -> None:
+        if outcome.content is not None and metadata.sealing is not Sealing.NOTHING:
+            try:
+                outcome = Outcome(content=unseal(outcome.content, metadata.key, "content", self._keys))
+            except Unreadable:
+                outcome = Outcome(Failure.UNREADABLE)
+        done(outcome)
 
     def _begin(self, ask: Callable[[Storage, Done], None], done: Done) -> None:
         self._operations += 1
@@ -164,6 +253,8 @@ class CrowdStore(Component):
     def _ask_again(self) -> None:
         # After the switch, and after ``bootstrap``: not in the middle of either.
         self._host.timers.after(0, self._go_on)
+        for changed in self._watchers:
+            changed()
 
     def _go_on(self) -> None:
         for number, (ask, _) in list(self._under_way.items()):

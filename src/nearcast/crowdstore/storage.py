@@ -36,6 +36,9 @@ class Failure(StrEnum):
     REFUSED = "refused"
     """Whoever keeps it says that this one may not."""
 
+    UNREADABLE = "unreadable"
+    """It came, but is sealed for others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -60,6 +63,8 @@ class Storage(Mechanism):
 
     ``bootstrap`` tells others what is in the nucleus: so a mechanism that takes over carries on with all of it.  Operations that were
     under way when it was stopped are asked for again by the service, so ``stop_mechanism`` lets go of them without a word.
+
+    What others say is kept only if it is ``access.genuine``, and given up only on an ``access.genuine_withdrawal``.
     """
 
     @abstractmethod
@@ -68,7 +73,7 @@ class Storage(Mechanism):
 
     @abstractmethod
     def unpublish(self, metadata: Metadata, done: Done) -> None:
-        """It is in ``nucleus.withdrawn`` already, and no longer in ``nucleus.published``."""
+        """It is in ``nucleus.withdrawn`` already, and no longer in ``nucleus.published``; ``nucleus.withdrawal`` is what to tell others."""
 
     @abstractmethod
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
@@ -84,6 +89,9 @@ class Storage(Mechanism):
 
     def more(self, subscription: SubscriptionKey) -> None:
         """Tell a further batch of what the subscription found in the past (5.4.3)."""
+
+    def tell_again(self) -> None:
+        """Tell others once more what ``bootstrap`` has told them: some have not heard it, because they ran another mechanism then."""
 
     @abstractmethod
     def statistics(self) -> Any:

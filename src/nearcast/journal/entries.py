@@ -52,6 +52,9 @@ class EventEntry(Entry, frozen=True, array_like=True, tag=1, gc=False):
     """Of the receivers, those whose sessions outlive a restart: identity, quality of service, whether the delivery says more than
     plain MQTT does, subscription identifiers."""
 
+    key: str | None = None
+    """Under which brokers of a federation recognise it: ids are a publisher's own, and two may count alike."""
+
 
 class ReportEntry(Entry, frozen=True, array_like=True, tag=2, gc=False):
     """A position report that was accepted; without a place: the position is no longer known."""

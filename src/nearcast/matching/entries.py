@@ -80,7 +80,7 @@ class GroupTable(Generic[K]):
     def meets(self, asked: Questions) -> bool:
         """Whether any entry does."""
         held = self._times
-        return bool(held) and any(number in held for number in self._shared.met(asked))
+        return bool(held) and not held.keys().isdisjoint(self._shared.met(asked))
 
 
 class EntryTable(GroupTable[K]):

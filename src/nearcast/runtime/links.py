@@ -221,3 +221,8 @@ class PortedLink(Link):
         """The books."""
         for (direction, kind), (messages, size) in self.books.items():
             yield Traffic(self.interface, direction, kind, self.host, messages, size)
+
+    def total(self, way: str) -> tuple[int, int]:
+        """Messages and bytes that went that way."""
+        rows = [row for row in self.traffic() if row.direction == way]
+        return sum(row.messages for row in rows), sum(row.bytes for row in rows)

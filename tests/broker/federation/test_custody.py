@@ -244,15 +244,35 @@ def test_what_waits_for_a_broker_out_of_reach_is_shown_and_given_up_after_its_ti
     one.publish("k", {"b1"})
     one.journal.commit()
     assert one.custody.statistics().stranded == {"b1": 1}
-    assert [kept.key for kept in one.custody.stranded()] == ["k"]
+    assert list(one.custody.stranded()) == ["k"]
     world.now += LONGEST + 1
     one.custody.tick()
     assert one.custody.statistics().expired == 1
     assert one.custody.statistics().parcels == 0
 
 
+def test_from_hand_to_hand_a_parcel_does_not_become_younger() -> None:
+    world = World(3, random.Random(1))
+    world.parents = {"b1": "b0", "b2": "b1"}
+    for name in world.names:
+        world.tell(name)
+    world.brokers["b0"].publish("k", {"b2"})
+    world.brokers["b0"].journal.commit()
+    world.now += LONGEST - 1
+    world.brokers["b2"].fall()
+    sender, _, message = world.under_way.popleft()
+    world.brokers["b1"].hear(sender, message)
+    world.brokers["b1"].journal.commit()
+    assert world.brokers["b1"].custody.statistics().stranded == {"b2": 1}
+    world.now += 2
+    world.brokers["b1"].custody.tick()
+    assert world.brokers["b1"].custody.statistics().expired == 1
+
+
 def test_beyond_its_room_nothing_is_taken() -> None:
     one = World(2, random.Random(1)).brokers["b0"]
     one.custody.check_room(1_000_000)
+    with pytest.raises(QuotaExceeded, match="too large for other brokers"):
+        one.custody.check_room(module.LARGEST + 1)
     with pytest.raises(QuotaExceeded, match="custody_bytes"):
         one.custody.check_room(1_000_001)

@@ -78,3 +78,10 @@ def test_a_complaint_is_told_from_an_answer() -> None:
     called.check(caller.proof())
     assert complained(complaint("another secret")) == "another secret"
     assert complained(called.verdict("")) is None
+
+
+def test_lists_in_lists_without_end_are_no_introduction() -> None:
+    whole = Handshake(b"shared", "two@127.0.0.1:2", "i", 1, called=False).introduction
+    hostile = bytes((whole[0] + 1,)) + whole[1:] + b"\x91" * 3_000 + b"\x90"  # one element more than there should be
+    with pytest.raises(NotUnderstood):
+        Handshake(b"shared", "one@127.0.0.1:1", "j", 1, called=True).hear(hostile)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+import uvloop
 from tests.waiting import free_port, until
 
 from nearcast.errors import ConnectionFailed, SetupError
 from nearcast.runtime.live.addresses import address_of, host_and_port, name_of, where
+from nearcast.runtime.live.channel import Channel
 from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.live.secured import Introduction, NotUnderstood, WrongSecret
 from nearcast.runtime.live.tcp import Identity, TcpLink, TcpSettings
@@ -207,6 +209,53 @@ def test_what_nobody_understands_or_listens_to_is_counted() -> None:
         await two.link.end()
 
     run(story)
+
+
+def test_who_only_holds_places_keeps_nobody_out() -> None:
+    async def story() -> None:
+        one, two = End("one", settings=TcpSettings(most_strangers=3)), End("two")
+        first = await one.up()
+        await two.up()
+        host, port = where(first) or ("", 0)
+        silent = [await asyncio.open_connection(host, port) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        assert await two.link.greet(host, port) == first
+        assert await silent[0][0].read() == b"", "who came first goes first"
+        for _, writer in silent:
+            writer.close()
+        await one.link.end()
+        await two.link.end()
+
+    run(story)
+
+
+@pytest.mark.parametrize(("runner", "unnoticed"), [(asyncio.run, Sending.ACCEPTED), (uvloop.run, Sending.DROPPED)])
+def test_a_connection_that_is_gone_is_not_written_to(
+    runner: Callable[[Coroutine[Any, Any, None]], None], unnoticed: Sending
+) -> None:
+    """On uvloop, which brokers run on, a write to a closed transport raises; asyncio is silent."""
+
+    async def story() -> None:
+        one, two = End("one"), End("two")
+        await one.up()
+        second = await two.up()
+        one.say(second, "before")
+        await until(lambda: bool(two.heard))
+        channel = one.link._channels[second]
+        channel._writer.transport.abort()
+        await asyncio.sleep(0)  # the transport is closed; whoever reads has not heard of it yet
+        one.link._channels[second] = channel
+        outcomes = [one.say(second, "into nothing")]
+        with pytest.MonkeyPatch.context() as patch:  # and if it is found out by the write only
+            patch.setattr(Channel, "open", True)
+            try:
+                outcomes.append(one.say(second, "into nothing"))
+            finally:
+                await one.link.end()
+                await two.link.end()
+        assert outcomes == [Sending.DROPPED, unnoticed]
+
+    runner(story())
 
 
 def test_addresses_say_who_and_where() -> None:

@@ -25,6 +25,9 @@ from nearcast.runtime.ports import Address, Sending
 PARCELS: Final = "parcels"
 DESTINATIONS: Final = "parcel destinations"
 
+LARGEST: Final = 60 * 1024 * 1024
+"""Bytes of a parcel: a link takes not much more at once, and what it does not take would hold up all that is behind it."""
+
 WINDOW: Final = 256
 """Parcels on their way to one neighbour that it has not confirmed."""
 
@@ -105,9 +108,6 @@ class Custody:
     """Microseconds for which parcels are kept."""
 
     most_bytes: int
-    gone: Callable[[Kept], None] = lambda _kept: None
-    """Told of parcels of which nothing is left here."""
-
     _kept: dict[str, Kept] = field(default_factory=dict)
     _queues: dict[str, dict[str, None]] = field(default_factory=dict)
     """By broker: keys of parcels that are to be sent, in their order."""
@@ -145,26 +145,31 @@ class Custody:
     def get(self, key: str) -> Kept | None:
         return self._kept.get(key)
 
-    def stranded(self) -> list[Kept]:
-        """Parcels of which a broker cannot be reached."""
-        keys = {key for broker, queue in self._queues.items() if self._hop(broker) is None for key in queue}
-        return [self._kept[key] for key in sorted(keys, key=lambda key: self._kept[key].number)]
+    def stranded(self) -> dict[str, None]:
+        """Keys of parcels of which a broker cannot be reached, for each in the order in which they came."""
+        missing = [broker for broker in sorted(self._queues) if self._hop(broker) is None]
+        return {key: None for broker in missing for key in self._in_order(broker)}
 
     # What is taken in
 
     def check_room(self, size: int) -> None:
+        if size > LARGEST:
+            raise QuotaExceeded(f"an event of {size} bytes is too large for other brokers; {LARGEST} is the most")
         if self._bytes + size > self.most_bytes:
             raise QuotaExceeded(
                 f"{self._bytes} bytes wait for other brokers of this federation, which is all that may wait; "
                 "bring them back, or raise federation.custody_bytes"
             )
 
-    def begin(self, key: str, kind: str, body: bytes, brokers: Iterable[str]) -> list[Put]:
-        """Keep it for these; what is to be written, after which comes ``end``."""
+    def begin(
+        self, key: str, kind: str, body: bytes, brokers: Iterable[str], since: Instant | None = None
+    ) -> list[Put]:
+        """Keep it for these; what is to be written, after which comes ``end``.  ``since``: if it was kept elsewhere before."""
         puts, kept = [], self._kept.get(key)
         if kept is None:
             self._number += 1
-            kept = self._keep(Kept(key, kind, body, self.now(), self._number))
+            now = self.now()
+            kept = self._keep(Kept(key, kind, body, now if since is None else min(since, now), self._number))
             self._taken += 1
         # Whatever is not on disk by another write is part of this one: each may fail for itself.
         if not kept.durable:
@@ -243,7 +248,7 @@ class Custody:
         if before is not None:
             brokers |= before.brokers  # a sending that takes the place of the one before
         self._sendings += 1
-        parcel = Parcel(key, tuple(sorted(brokers)), kept.kind, kept.body, self._sendings)
+        parcel = Parcel(key, tuple(sorted(brokers)), kept.kind, kept.body, self._sendings, kept.since)
         if self.send(hop, parcel) is Sending.DROPPED:
             return False
         self._sent += 1
@@ -282,8 +287,27 @@ class Custody:
         if not self._under_way[neighbour]:
             self._under_way_bytes[neighbour] = 0
 
+    def cancel(self, key: str) -> None:
+        """It is for nobody any more."""
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._drop(kept, set(kept.waiting))
+
+    def give_up(self, broker: str) -> int:
+        """It will not come back: how many parcels were for it."""
+        lost = [kept for kept in self._kept.values() if broker in kept.waiting]
+        self._expired += len(lost)
+        self.journal.write(puts=[put for kept in lost for put in self._dropped(kept, (broker,))])
+        self._queues.pop(broker, None)
+        return len(lost)
+
     def _drop(self, kept: Kept, brokers: Iterable[str]) -> None:
         """These have it, or will not get it."""
+        puts = self._dropped(kept, brokers)
+        if puts:
+            self.journal.write(puts=puts)
+
+    def _dropped(self, kept: Kept, brokers: Iterable[str]) -> list[Put]:
         puts = []
         for broker in brokers:
             kept.waiting.discard(broker)
@@ -293,9 +317,7 @@ class Custody:
         if not kept.waiting and self._kept.pop(kept.key, None) is not None:
             self._bytes -= len(kept.body)
             puts.append(Put(PARCELS, kept.key, None))
-            self.gone(kept)
-        if puts:
-            self.journal.write(puts=puts)
+        return puts
 
     # What changes
 

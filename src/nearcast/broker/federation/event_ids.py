@@ -6,7 +6,7 @@ Bounded by time.  A publisher's ids are its own: the key of an event is made of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -37,6 +37,8 @@ class EventIds:
     kept: int
     """Microseconds."""
 
+    table: str = TABLE
+
     _known: dict[str, Instant] = field(default_factory=dict)
     """In the order in which they came."""
 
@@ -44,6 +46,12 @@ class EventIds:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._known
 
     def standing(self, key: str) -> Standing:
         if key in self._undecided:
@@ -55,7 +63,7 @@ class EventIds:
         now = self.now()
         self._known[key] = now
         self._undecided.add(key)
-        return Put(TABLE, key, now.to_bytes(8, "big"))
+        return Put(self.table, key, now.to_bytes(8, "big"))
 
     def end(self, key: str, *, failed: bool) -> None:
         self._undecided.discard(key)
@@ -63,7 +71,7 @@ class EventIds:
             self._known.pop(key, None)
 
     def load(self) -> None:
-        rows = self.journal.load(TABLE)
+        rows = self.journal.load(self.table)
         self._known = {key: int.from_bytes(at, "big") for key, at in sorted(rows.items(), key=lambda row: row[1])}
 
     def tidy(self) -> None:
@@ -76,4 +84,4 @@ class EventIds:
         for key in gone:
             del self._known[key]
         if gone:
-            self.journal.write(puts=[Put(TABLE, key, None) for key in gone])
+            self.journal.write(puts=[Put(self.table, key, None) for key in gone])

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from mqtt5 import PubAckReasonCode, PublishPacket
 
+from nearcast.broker.federation.acquaintances import Acquaintances
 from nearcast.broker.federation.custody import Custody, Kept
 from nearcast.broker.federation.event_ids import EventIds, Standing, key_of
 from nearcast.broker.federation.interests import Interests
@@ -18,7 +19,7 @@ from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
 from nearcast.broker.publishing.entries import entry_of, event_in, message_in, plain_event
 from nearcast.broker.publishing.message import Message
-from nearcast.broker.publishing.publishing import Acknowledge, Publishing, message_of
+from nearcast.broker.publishing.publishing import FAILURE, Acknowledge, Publishing, message_of
 from nearcast.broker.publishing.router import Route
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput, JournalFailed, NearcastError
@@ -30,7 +31,6 @@ from nearcast.overlay.routing.reference import Reference
 from nearcast.runtime.live.addresses import name_of
 
 log: Final = logging.getLogger(__name__)
-FAILURE: Final = 0x80
 
 Loose = Callable[[str, bytes, Sequence[str]], None]
 
@@ -70,9 +70,13 @@ class FederatedEvents:
     publishing: Publishing
     custody: Custody
     ids: EventIds
+    gone: EventIds
+    """Events that were taken back."""
+
     interests: Interests
     replicas: Replicas
     knowledge: Reference
+    acquaintances: Acquaintances
     loose: Loose
     came: Callable[[Session], bool]
     """Whether the client came from another broker."""
@@ -87,19 +91,23 @@ class FederatedEvents:
 
     def concerned(self, event: Event) -> list[str]:
         """The other brokers that it is for."""
+        now, known = self.now(), self.acquaintances
+        # Who has been missing since this broker started, and of whom nobody here could tell: it decides itself, when it returns.
+        found = {broker for broker in known if not self.interests.knows(broker)}
         if event.when is not None:  # whoever was or will be there: each broker knows its own
-            return self.interests.brokers
-        if event.to is None:
-            return self.interests.wanting(event.topic)
-        found = {name_of(origin) for origin in self.knowledge.concerned(questions(event.conjuncts))}
-        return sorted(found - {self.me})
+            found.update(self.interests.brokers)
+        elif event.to is None:
+            found.update(self.interests.wanting(event.topic))
+        else:
+            found.update(name_of(origin) for origin in self.knowledge.concerned(questions(event.conjuncts)))
+        return sorted(broker for broker in found if broker != self.me and not known.given_up(broker, now))
 
     # Published here
 
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Concerning:
         brokers = self.concerned(event)
         self._sent += bool(brokers)
-        key = key_of(None if publisher is None else publisher.client, event.id)
+        key = message.key = message.key or key_of(None if publisher is None else publisher.client, event.id)
         needed = bool(brokers) or self.replicas.on
         body = encode(EventBody(entry_of(event, message, None), message.retain, channel)) if needed else b""
         if not message.qos and event.when is None:
@@ -129,7 +137,8 @@ class FederatedEvents:
         return Concerning(puts, bool(brokers), written, lambda acknowledge: self.replicas.after(key, acknowledge))
 
     def came_before(self, publisher: Session, event: str) -> bool:
-        return self.ids.standing(key_of(publisher.client, event)) is not Standing.NEW
+        key = key_of(publisher.client, event)
+        return key in self.gone or self.ids.standing(key) is not Standing.NEW
 
     def pass_on(
         self,
@@ -165,6 +174,9 @@ class FederatedEvents:
 
     def arrive(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
         """Carry it out as if it had been published here; ``puts`` are written with it, then ``done`` is told."""
+        if key in self.gone:
+            self.journal.write(puts=puts, then=done)
+            return
         standing = self.ids.standing(key)
         if standing is Standing.UNDECIDED:
             # The first one is on its way to the disk; if that fails, this one is needed.
@@ -177,13 +189,13 @@ class FederatedEvents:
         try:
             read = event_body(body)
             event = event_in(read.entry)
-        except (msgspec.DecodeError, InvalidInput) as error:  # of another version
+        except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput) as error:  # of another version
             log.warning("an event from another broker cannot be read, and is given up: %s", error)
             self.journal.write(puts=puts, then=done)
             return
         self._arrived += 1
         message = message_in(read.entry, -1)
-        message.offset, message.retain = None, read.retain
+        message.offset, message.retain, message.key = None, read.retain, key
         if not message.qos and event.when is None:
             self.publishing.event(
                 event, message, None, _unheard, read.channel, archived=_addressed(event), arrived=True
@@ -201,10 +213,12 @@ class FederatedEvents:
             message.qos = 1
         try:
             self.publishing.event(event, message, None, acknowledge, read.channel, rows, archived=True, arrived=True)
-        except NearcastError as error:
+        except Exception as error:  # were it left undecided, it would be waited for without end
             self.ids.end(key, failed=True)
-            log.info("an event from another broker is not taken yet: %s", error)
             done(JournalFailed(str(error)))
+            if not isinstance(error, NearcastError):
+                raise
+            log.info("an event from another broker is not taken yet: %s", error)
 
     # Kept for a broker that cannot be reached
 
@@ -226,7 +240,7 @@ class FederatedEvents:
 
     def look_again(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
         """Is it for somebody who came here from another broker since it was here?"""
-        if self.ids.standing(key) is Standing.NEW:
+        if key in self.gone or self.ids.standing(key) is Standing.NEW:
             self.arrive(key, body, puts, done)
             return
         try:
@@ -238,8 +252,8 @@ class FederatedEvents:
         route = self.publishing.router.targets(event, read.channel) if event.when is None else Route(())
         newcomers = [target for target in route.targets if self.came(target.session)]
         message = message_in(read.entry, -1)
-        message.offset = None
-        if not any(event.id not in (target.session.had or ()) for target in newcomers):
+        message.offset, message.key = None, key
+        if not any(key not in (target.session.had or ()) for target in newcomers):
             self.journal.write(puts=puts, then=done)
             return
 

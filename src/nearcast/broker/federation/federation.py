@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from mqtt5 import PublishPacket
 
+from nearcast.broker.federation.acquaintances import TABLE, Acquaintances
 from nearcast.broker.federation.contexts import ContextReports
-from nearcast.broker.federation.custody import Custody, CustodyStatistics
+from nearcast.broker.federation.custody import Custody
 from nearcast.broker.federation.event_ids import EventIds, key_of
-from nearcast.broker.federation.events import FederatedEvents, FederatedEventsStatistics
+from nearcast.broker.federation.events import FederatedEvents
 from nearcast.broker.federation.interests import PREFIX as TOPICS
 from nearcast.broker.federation.interests import Interests
+from nearcast.broker.federation.joining import Joining, objection, shown_address
 from nearcast.broker.federation.notices import NoticeBoard
 from nearcast.broker.federation.parcels import Done, Parcels
-from nearcast.broker.federation.replicas import Replicas, ReplicasStatistics
+from nearcast.broker.federation.reconsidering import Reconsidering
+from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.roaming import PREFIX as CLIENTS
-from nearcast.broker.federation.roaming import Roaming, RoamingStatistics
+from nearcast.broker.federation.roaming import Roaming
 from nearcast.broker.federation.settings import FederationSettings
+from nearcast.broker.federation.statistics import FederationStatistics
 from nearcast.broker.federation.wire import (
     EVENT,
     KINDS,
     PORT,
     RELAY,
     SECOND_LOOK,
+    UNPUBLISH,
     Claim,
     Granted,
     Holding,
@@ -43,77 +46,41 @@ from nearcast.broker.federation.wire import (
     Stored,
     Summary,
 )
+from nearcast.broker.federation.withdrawals import Withdrawals
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
-from nearcast.errors import ConnectionFailed, JournalFailed, SetupError
+from nearcast.errors import InvalidInput
 from nearcast.journal import Put
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
-from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import MICROSECONDS
 from nearcast.overlay.routing.reference import Reference
 from nearcast.overlay.routing.reporting import Cells
-from nearcast.overlay.routing.router import Router, RouterStatistics
+from nearcast.overlay.routing.router import Router
 from nearcast.overlay.routing.settings import RoutingSettings
 from nearcast.overlay.topology.settings import TopologySettings
 from nearcast.overlay.topology.spanning_tree import Tree
-from nearcast.overlay.topology.topology import Topology, TopologyStatistics
+from nearcast.overlay.topology.topology import Topology
 from nearcast.overlay.values.possible import possibly
 from nearcast.runtime.host import Component, Host, Ports
-from nearcast.runtime.live.addresses import address_of, host_and_port, name_of
-from nearcast.runtime.live.secured import Introduction, NotUnderstood, WrongSecret
-from nearcast.runtime.live.tcp import Identity, TcpLink, TcpStatistics
+from nearcast.runtime.live.addresses import name_of
+from nearcast.runtime.live.tcp import Identity, TcpLink
 from nearcast.runtime.live.timers import LiveTimers
 from nearcast.runtime.messages import Message as Said
 from nearcast.runtime.observers import Observers
-from nearcast.runtime.ports import Address, Endpoint, Sending
+from nearcast.runtime.ports import Address, Sending
 
 if TYPE_CHECKING:
     from nearcast.broker.core import Broker
 
 log: Final = logging.getLogger(__name__)
-TABLE: Final = "federation"
 INSTANCE: Final = "instance"
 NAME: Final = "name"
-KNOWN: Final = "broker/"
 INTERFACE: Final = "wired"
-
-SETTLING: Final = 10.0
-"""Seconds for which clients are not let in while other brokers are looked for."""
 
 EVERY: Final = 1.0
 """Seconds between two looks at what waits."""
-
-LOOKS: Final = (1.0, 5.0, 20.0)
-"""Seconds after a client has gone elsewhere, at which what waits for its old broker is looked at: it may take a while until it
-has told its new broker who it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class FederationStatistics:
-    name: str
-    address: Address
-    links: tuple[Address, ...]
-    neighbours: tuple[Address, ...]
-    """In the tree."""
-
-    edges: tuple[tuple[Address, Address], ...]
-    """Of the tree."""
-
-    brokers: Mapping[str, bool]
-    """All others that were ever heard of, and whether they can be reached."""
-
-    topics: Mapping[str, tuple[str, ...]]
-    """What is wanted of ordinary events, by broker."""
-
-    notices: int
-    custody: CustodyStatistics
-    events: FederatedEventsStatistics
-    roaming: RoamingStatistics
-    replicas: ReplicasStatistics
-    topology: TopologyStatistics
-    routing: RouterStatistics
-    link: TcpStatistics
 
 
 class _Exchange(Component):
@@ -121,10 +88,9 @@ class _Exchange(Component):
 
     def __init__(self, federation: Federation) -> None:
         self._federation: Final = federation
-        self.endpoint: Endpoint
 
     def start(self, host: Host) -> None:
-        self.endpoint = host.link(INTERFACE).open(PORT, self._federation.receive, *KINDS)
+        self._federation.outlet = host.link(INTERFACE).open(PORT, self._federation.receive, *KINDS).send
         host.component(Topology).follow(self._federation)
         host.timers.every(EVERY, self._federation.tick)
 
@@ -145,12 +111,16 @@ class Federation:
         journal.write(
             puts=[Put(TABLE, INSTANCE, self._instance.encode()), Put(TABLE, NAME, self.name.encode())],
         )
-        self._known: Final = {
-            key.removeprefix(KNOWN): address.decode() for key, address in stored.items() if key.startswith(KNOWN)
-        }
+        self._acquaintances: Final = Acquaintances(self.name, journal, stored, self._now(), int(settings.custody))
         self.address: Address = ""
         self._observers: Final = Observers()
-        self._link: Final = TcpLink(INTERFACE, broker.clock, self._guard, self._observers, self._acceptable)
+        self._link: Final = TcpLink(
+            INTERFACE, broker.clock, self._guard, self._observers, partial(objection, self.name, self._instance)
+        )
+        self._joining: Final = Joining(self._link, self._meet)
+        self.outlet: Callable[[Address, Said], Sending] = _nowhere
+        """How something is said to another broker."""
+
         self._knowledge: Final = Reference(
             RoutingSettings(unreachable=settings.custody / MICROSECONDS, tell_unreachable=True), possibly
         )
@@ -162,18 +132,14 @@ class Federation:
         self._hops: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._tree: Tree | None = None
-        self._told: Final = asyncio.Event()
-        """Set when a neighbour has said what it knows."""
-
-        self._moves: dict[tuple[str, str], list[Instant]] = {}
-        self._tasks: Final[set[asyncio.Task[None]]] = set()
 
         self.custody: Final = Custody(
             journal, self._now, self._send, self, int(settings.custody), int(settings.custody_bytes)
         )
-        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open)
+        self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open, self._secure)
         self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
         self.ids: Final = EventIds(journal, self._now, int(settings.remember))
+        self.gone: Final = EventIds(journal, self._now, int(settings.custody), "events taken back")
         sessions = broker.sessions
         self.roaming: Final = Roaming(
             self.name,
@@ -190,6 +156,7 @@ class Federation:
             self.parcels.loose,
             self.changed,
             self._gone,
+            lambda key: key in self.gone,
             self._now,
             settings.handover / MICROSECONDS,
             int(settings.forward),
@@ -214,7 +181,7 @@ class Federation:
             self._send,
             lambda: () if self._tree is None else tuple(sorted(self._tree.neighbours)),
             self._addresses_get,
-            lambda key, body: self.events.look_again(key, body, [], _unheard),
+            self._take_over,
         )
         self.events: Final = FederatedEvents(
             self.name,
@@ -222,11 +189,24 @@ class Federation:
             broker.publishing,
             self.custody,
             self.ids,
+            self.gone,
             self.interests,
             self.replicas,
             self._knowledge,
+            self._acquaintances,
             self.parcels.loose,
             self.roaming.came,
+            self._now,
+        )
+
+        self.withdrawals: Final = Withdrawals(
+            journal, self.custody, self.replicas, self.gone, broker.temporal.unpublishing, self._others
+        )
+        self._reconsidering: Final = Reconsidering(
+            self.custody,
+            self.roaming.reconsider,
+            self.events.reconsider,
+            lambda look: broker.loop.call_later(0.02, self._guard, look),
             self._now,
         )
 
@@ -238,7 +218,7 @@ class Federation:
             self._topology.links,
             () if tree is None else tuple(sorted(tree.neighbours)),
             () if tree is None else tree.spanning.edges,
-            {broker: broker in self._hops for broker in self.interests.brokers},
+            {broker: broker in self._hops for broker in self._others()},
             self.interests.topics,
             len(self.board),
             self.custody.statistics(),
@@ -257,6 +237,7 @@ class Federation:
         self.ids.load()
         self.custody.load()
         self.replicas.load()
+        self.withdrawals.load()
         self.roaming.load()
 
     def resume(self) -> None:
@@ -267,17 +248,11 @@ class Federation:
         """Join the others; where they are listened to.  Raises what an operator has to put right."""
         host, port = self.settings.where()
         port = await self._link.listen(host, port)
-        said = self.settings.advertise
-        shown = (host, port) if said is None else host_and_port(said)
-        if _is_everywhere(shown[0]):
-            raise SetupError(
-                f"other brokers cannot reach this one at {shown[0]}; say under which address they can: federation.advertise"
-            )
-        self.address = address_of(self.name, *shown)
+        self.address = shown_address(self.name, self.settings, host, port)
         self._link.begin(Identity(self.address, self._instance, self._now(), self._secret))
         topology = TopologySettings(
             interface=INTERFACE,
-            contacts=tuple(sorted(address for name, address in self._known.items() if name != self.name)),
+            contacts=self._acquaintances.contacts,
             most_links=self.settings.most_links,
             wanted_links=self.settings.wanted_links,
             heartbeat=self.settings.heartbeat / MICROSECONDS,
@@ -294,46 +269,11 @@ class Federation:
             self.changed(session.client)
         self.interests.say()
         for text in self.settings.join:
-            await self._join(text)
+            await self._joining.join(text)
         if self.settings.join or topology.contacts:
-            await self._settled()
+            await self._joining.settled()
         log.info("this is %s of a federation", self.address)
         return host, port
-
-    async def _settled(self) -> None:
-        """Until it knows what the others know: a client that were let in before would be taken for a new one, and what it publishes
-        would find nobody.  If nobody is there, that is so.
-        """
-        try:
-            async with asyncio.timeout(SETTLING):
-                await self._told.wait()
-        except TimeoutError:
-            log.warning("no other broker is in reach; clients are let in all the same")
-
-    async def _join(self, text: str) -> None:
-        """The first time at once, so that an operator hears what is wrong; then for as long as it takes."""
-        host, port = host_and_port(text)
-        try:
-            self._topology.meet(await self._link.greet(host, port))
-        except (WrongSecret, NotUnderstood) as error:
-            raise SetupError(f"cannot join the federation: {error}") from None
-        except ConnectionFailed as error:
-            log.warning("the federation is not joined yet: %s", error)
-            self._start(self._join_later(text))
-
-    async def _join_later(self, text: str) -> None:
-        host, port = host_and_port(text)
-        said = ""
-        while True:
-            await asyncio.sleep(EVERY)
-            try:
-                self._topology.meet(await self._link.greet(host, port))
-            except ConnectionFailed as error:
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("the federation is not joined yet: %s", error)
-            else:
-                return
 
     async def stop(self) -> None:
         """Leave in good order: neighbours need not find out by themselves."""
@@ -341,15 +281,13 @@ class Federation:
             self._host.stop()
             self._timers.end()
             self._host = None
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.sleep(0)
+            self.outlet = _nowhere
+        self._reconsidering.end()
+        await self._joining.end()
         await self._link.end()
 
-    def _start(self, work: Any) -> None:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _meet(self, other: Address) -> None:
+        self._topology.meet(other)
 
     def _guard(self, callback: Callable[..., None], *arguments: Any) -> None:
         """One message that is wrong does not end the federation."""
@@ -357,13 +295,6 @@ class Federation:
             callback(*arguments)
         except Exception:
             log.exception("something of the federation was not carried out")
-
-    def _acceptable(self, other: Introduction) -> str:
-        if other.instance == self._instance:
-            return "it is this broker itself; join another one"
-        if name_of(other.address) == self.name:
-            return f"two brokers are named {self.name!r}; give each a name of its own (federation.name)"
-        return ""
 
     # What clients do here
 
@@ -386,11 +317,14 @@ class Federation:
 
     # Events (``publishing.Beyond``)
 
+    def key(self, publisher: Session | None, event: str) -> str:
+        return key_of(None if publisher is None else publisher.client, event)
+
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Any:
         return self.events.outbound(event, message, publisher, channel)
 
     def after(self, publisher: Session, event: str, acknowledge: Acknowledge) -> Acknowledge:
-        return self.replicas.again(key_of(publisher.client, event), acknowledge)
+        return self.replicas.again(self.key(publisher, event), acknowledge)
 
     def came_before(self, publisher: Session, event: str) -> bool:
         return self.events.came_before(publisher, event)
@@ -420,7 +354,7 @@ class Federation:
             case Notices() | Summary():
                 self.board.hear(sender, message)
                 if self._tree is not None and sender in self._tree.neighbours:
-                    self._told.set()  # contexts came before, on the same link
+                    self._joining.told()  # contexts came before, on the same link
             case Claim():
                 self.roaming.claimed(sender, message)
             case Granted():
@@ -442,18 +376,60 @@ class Federation:
                 self.events.look_again(parcel.key.removesuffix(" again"), parcel.body, puts, done)
             case kind if kind == RELAY:
                 self.roaming.relayed(parcel.body, puts, done)
+            case kind if kind == UNPUBLISH:
+                self.withdrawals.arrive(parcel.body, puts, done)
             case kind:
                 log.warning("a parcel of kind %r is not understood, and given up", kind)
                 self._broker.journal.write(puts=puts, then=done)
 
+    def _secure(self, parcel: Parcel, others: Sequence[str], then: Callable[[], object]) -> None:
+        if parcel.kind == EVENT:
+            self.replicas.secure(parcel.key, parcel.body, others, then)
+        else:
+            then()
+
     def _send(self, to: Address, message: Said) -> Sending:
-        return Sending.DROPPED if self._host is None else self._exchange.endpoint.send(to, message)
+        return self.outlet(to, message)
 
     def _heard(self, notice: Notice) -> None:
         if notice.key.startswith(TOPICS):
+            broker = notice.key.removeprefix(TOPICS)
+            if not notice.value and broker in self._hops:
+                return  # forgotten, as far as others know: it will contradict
             self.interests.heard(notice)
+            if not notice.value and broker != self.name:
+                self._let_go(broker)
         elif notice.key.startswith(CLIENTS):
             self.roaming.heard(notice)
+
+    def _take_over(self, key: str, body: bytes, puts: list[Put], done: Done) -> None:
+        self.events.look_again(key, body, puts, done)
+
+    def _others(self) -> list[str]:
+        return sorted({*self.interests.brokers, *self._acquaintances})
+
+    # Brokers that will not come back
+
+    def forget(self, broker: str) -> int:
+        """All brokers are to give up what they keep for that one; how many parcels that were here."""
+        if broker in self._hops:
+            raise InvalidInput(f"{broker} is in reach; stop it first, then nothing is kept for it any more")
+        if broker == self.name or not (self.interests.knows(broker) or broker in self._acquaintances.addresses):
+            raise InvalidInput(
+                f"no other broker named {broker!r} is known here; `nearcast federation` shows all of them"
+            )
+        before = self.custody.statistics().expired
+        self.roaming.abandon(broker)
+        self._heard(self.board.post(TOPICS + broker, b""))
+        return self.custody.statistics().expired - before
+
+    def _let_go(self, broker: str) -> None:
+        lost = self.custody.give_up(broker)
+        self._acquaintances.forget(broker)
+        for origin in self._knowledge.unreachable:
+            if name_of(origin) == broker:
+                self._knowledge.forget(origin)
+        log.warning("%s is forgotten; %d parcels that waited for it are given up", broker, lost)
 
     # The tree
 
@@ -470,7 +446,7 @@ class Federation:
             name: hop for name, router in self._addresses.items() if (hop := tree.next_hop(router)) is not None
         }
         log.info("the federation has %d brokers in reach; neighbours: %s", len(tree.routers), _listed(tree.neighbours))
-        self._remember()
+        self._acquaintances.reached(self._addresses, self._now())
         self.board.tree_changed(tree.neighbours)
         self.custody.tree_changed()
 
@@ -481,59 +457,24 @@ class Federation:
     def left(self, neighbour: Address) -> None:
         """What it did not confirm goes another way, or waits."""
 
-    def _remember(self) -> None:
-        """Where others were last: whom to ask after a restart."""
-        new = {name: address for name, address in self._addresses.items() if self._known.get(name) != address}
-        if new:
-            self._known.update(new)
-            self._broker.journal.write(
-                puts=[Put(TABLE, KNOWN + name, address.encode()) for name, address in new.items()]
-            )
-
     # From time to time
 
-    def _gone(self, before: str, now: str) -> None:
-        if before and before != now:
-            at = self._now()
-            self._moves[before, now] = [at + round(seconds * MICROSECONDS) for seconds in LOOKS]
+    def _gone(self, before: str, to: str) -> None:
+        self._reconsidering.gone(before, to)
 
     def tick(self) -> None:
         self.board.tick()
         self.roaming.tick()
         self.custody.tick()
         self.replicas.tick()
-        self._reconsider()
+        self._reconsidering.tick()
         self.ids.tidy()
-
-    def _reconsider(self) -> None:
-        """What waits for brokers out of reach may be for somebody who can be reached by now."""
-        now = self._now()
-        due: dict[str, set[str]] = {}
-        for (before, to), looks in list(self._moves.items()):
-            if looks[0] <= now:
-                due.setdefault(before, set()).add(to)
-                looks.pop(0)
-                if not looks:
-                    del self._moves[before, to]
-        for kept in self.custody.stranded():
-            if kept.kind == RELAY:
-                self.roaming.reconsider(kept)
-            elif kept.kind == EVENT:
-                gone_to = {to for broker in kept.waiting if self.hop(broker) is None for to in due.get(broker, ())}
-                self.events.reconsider(kept, gone_to)
-
-
-def _is_everywhere(host: str) -> bool:
-    """Whether that is where to listen, but not where to be found."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
+        self.gone.tidy()
 
 
 def _listed(addresses: frozenset[Address]) -> str:
     return ", ".join(sorted(map(name_of, addresses))) or "none"
 
 
-def _unheard(_failed: JournalFailed | None) -> None:
-    """Nobody waits for it."""
+def _nowhere(_to: Address, _message: Said) -> Sending:
+    return Sending.DROPPED

@@ -58,6 +58,10 @@ class Interests:
         """All others that were ever heard of."""
         return sorted(self._filters)
 
+    def knows(self, broker: str) -> bool:
+        """Whether it is known what is wanted there."""
+        return broker in self._filters
+
     @property
     def topics(self) -> dict[str, tuple[str, ...]]:
         """Filters of each of them."""
@@ -101,8 +105,10 @@ class Interests:
         if number is None:
             number = self._numbers[broker] = len(self._names)
             self._names.append(broker)
-        for each in self._filters.get(broker, ()):
+        for each in self._filters.pop(broker, ()):
             self._wanted.remove(each, number)
+        if not notice.value:  # it was forgotten
+            return
         self._filters[broker] = _decode(notice.value)
         for each in self._filters[broker]:
             self._wanted.add(each, number)

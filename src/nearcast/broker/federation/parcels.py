@@ -17,6 +17,9 @@ Done = Callable[[JournalFailed | None], None]
 Open = Callable[[Parcel, list[Put], Done], None]
 """``open(parcel, puts, done)``: carry it out, write that together with ``puts``, and say so when it is on disk."""
 
+Secure = Callable[[Parcel, Sequence[str], Callable[[], object]], object]
+"""``secure(parcel, others, then)``: it is on disk here, and goes on to others; what is ``then`` waits until it is safe as well."""
+
 
 @dataclass(slots=True, eq=False)
 class Parcels:
@@ -25,6 +28,7 @@ class Parcels:
     custody: Custody
     send: Callable[[Address, Message], Sending]
     open: Open
+    secure: Secure = lambda _parcel, _others, then: then()
 
     def hear(self, sender: Address, parcel: Parcel) -> None:
         others = [broker for broker in parcel.to if broker != self.me]
@@ -39,13 +43,13 @@ class Parcels:
         self.custody.retake(parcel.key, others)
         further = bool(others) and not self.custody.holds(parcel.key, others)
         # One write for all of it: what is confirmed is here as a whole.
-        puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others) if further else []
+        puts = self.custody.begin(parcel.key, parcel.kind, parcel.body, others, parcel.since) if further else []
 
         def done(failed: JournalFailed | None) -> None:
             if further:
                 self.custody.end(parcel.key, others, failed=failed is not None)
             if failed is None:
-                self.send(sender, Stored(parcel.key, number))
+                self.secure(parcel, others, lambda: self.send(sender, Stored(parcel.key, number)))
 
         if self.me in parcel.to:
             self.open(parcel, puts, done)

@@ -112,6 +112,9 @@ class Roaming:
     gone: Callable[[str, str], None]
     """``gone(before, now)``: some client has gone from one broker to another."""
 
+    taken_back: Callable[[str], bool]
+    """Whether the event of that key was unpublished."""
+
     now: Callable[[], Instant]
     wait: float
     """Seconds."""
@@ -127,6 +130,12 @@ class Roaming:
 
     _announced: dict[str, int] = field(default_factory=dict)
     """Of clients whose home was announced here: the version of that."""
+
+    _unwritten: list[tuple[Session, Outgoing]] = field(default_factory=list)
+    """What is to follow a client, and could not be written for that: it is tried again."""
+
+    _settled: set[str] = field(default_factory=set)
+    """Clients that are elsewhere for so long that everybody was told."""
 
     _arrived: int = 0
     _departed: int = 0
@@ -227,8 +236,8 @@ class Roaming:
         if session.had is None and (home is not None or session.durable):
             session.had = Had()
         if session.had is not None:
-            for event in had:
-                session.had.add(event, confirmed=True)
+            for key in had:
+                session.had.add(key, confirmed=True)
         if home is not None and home.broker == self.me:
             return
         if home is None and not session.durable:
@@ -270,6 +279,8 @@ class Roaming:
             self.gone(announced.before, announced.broker)
         session = self.sessions.all.get(client)
         if session is None:
+            if notice.value and _home(notice.value).broker == self.me:
+                self.board.remove(notice.key)  # from an earlier life: that session is over
             return
         if not notice.value:
             if session.forward is not None:
@@ -285,6 +296,14 @@ class Roaming:
             log.warning("client %r of another user is at %s now; what is for this one stays here", client, home.broker)
             return
         self._depart(session, notice, home)
+
+    def abandon(self, broker: str) -> None:
+        """It will not come back: whoever was at home there is at home nowhere."""
+        lost = [notice for notice in self.board if notice.key.startswith(PREFIX) and notice.value]
+        for notice in lost:
+            if _home(notice.value).broker == broker:
+                self.board.remove(notice.key)
+                self.heard(msgspec.structs.replace(notice, value=b""))
 
     def _knew_of_us(self, client: str, home: Home) -> bool:
         announced = self._announced.get(client)
@@ -324,21 +343,21 @@ class Roaming:
             session.forwarded(out)  # it has ended for good
             return
         body = encode(self._body(session.client, out))
-        if home.broker == self.me:  # it came back meanwhile
-            self.relayed(body, [], lambda _failed: session.forwarded(out))
-            return
-        if not out.qos:
+        if not out.qos and home.broker != self.me:
             self.loose(RELAY, body, (home.broker,))
             return
-        self._relayed += 1
 
         def written(failed: JournalFailed | None) -> None:
             if failed is None:
+                self._relayed += bool(out.qos)
                 session.forwarded(out)
-            else:
-                session.queue.append(out)  # as it is on disk: the next start tries again
+            elif out.qos:
+                self._unwritten.append((session, out))
 
-        event = out.message.event or secrets.token_hex(8)
+        if home.broker == self.me:  # it came back meanwhile
+            self.relayed(body, [], written)
+            return
+        event = out.message.key or secrets.token_hex(8)
         self.custody.add(key_of(session.client, f"{event}\0relay"), RELAY, body, (home.broker,), written)
 
     def _body(self, client: str, out: Outgoing) -> RelayBody:
@@ -348,7 +367,7 @@ class Roaming:
         )
         lifetime = None if message.expires is None else max(message.expires - event.published, 1)
         entry = msgspec.structs.replace(entry_of(event, message, None), lifetime=lifetime)
-        return RelayBody(client, message.event or "", entry, out.qos, out.near, out.retain, out.identifiers)
+        return RelayBody(client, message.key or "", entry, out.qos, out.near, out.retain, out.identifiers)
 
     def _end(self, session: Session) -> None:
         """Nothing more of it is needed here; what is still being written for it follows its client all the same."""
@@ -360,6 +379,14 @@ class Roaming:
     def claimed(self, sender: Address, message: Claim) -> None:
         """A client of ours is with that broker."""
         session = self.sessions.all.get(message.client)
+        asker = message.asker or sender
+        if not message.asker and (session is None or session.forward is not None):
+            # It went on meanwhile, which the asker has not heard: where it went, its session is.
+            home = self.home(message.client)
+            there = None if home is None or home.broker == self.me else self.address(home.broker)
+            if there is not None and there != asker:
+                self.send(there, msgspec.structs.replace(message, asker=asker))
+                return
         state, problem = None, ""
         if session is not None and session.forward is None:
             if self.sessions.users.get(message.client) != message.user:
@@ -368,7 +395,7 @@ class Roaming:
             elif session.durable and not session.speaks_schemes:
                 state = self._state(session)
         had = () if session is None or session.had is None or problem else session.had.confirmed()
-        self.send(sender, Granted(message.number, message.client, state, problem, had))
+        self.send(asker, Granted(message.number, message.client, state, problem, had))
 
     def _state(self, session: Session) -> SessionState:
         row = self.sessions.row(session).value
@@ -380,7 +407,15 @@ class Roaming:
 
     def relayed(self, body: bytes, puts: list[Put], done: Done) -> None:
         """A copy for a client that is here, or was."""
-        relay = relay_body(body)
+        try:
+            relay = relay_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version
+            log.warning("a copy from another broker cannot be read, and is given up: %s", error)
+            self.journal.write(puts=puts, then=done)
+            return
+        if self.taken_back(relay.event):
+            self.journal.write(puts=puts, then=done)
+            return
         session = self.sessions.all.get(relay.client)
         if session is None or not session.alive or session.forward is not None:
             self._relay_on(relay, body, puts, done)
@@ -449,13 +484,19 @@ class Roaming:
 
     def tick(self) -> None:
         now = self.now()
+        unwritten, self._unwritten = self._unwritten, []
+        for left, out in unwritten:
+            self._forward(left, out)
+        self._settled &= self._moved.keys()
+        held_up = {left.client for left, _ in unwritten}
         for client, moved in list(self._moved.items()):
             session = self.sessions.all.get(client)
             if session is None:
                 self._moved.pop(client, None)
-            elif now >= moved + self.forward_for:
+            elif now >= moved + self.forward_for and client not in held_up:
                 self._end(session)
-            elif now >= moved + LINGER:
+            elif now >= moved + LINGER and client not in self._settled:
+                self._settled.add(client)
                 self.changed(client)
 
     def load(self) -> None:

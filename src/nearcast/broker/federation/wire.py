@@ -16,6 +16,7 @@ SECOND_LOOK: Final = "second look"
 """An event that waits for a broker out of reach: some of its clients have come to the receiver meanwhile."""
 
 RELAY: Final = "relay"
+UNPUBLISH: Final = "unpublish"
 
 
 class Parcel(Message, frozen=True, tag="parcel"):
@@ -28,6 +29,9 @@ class Parcel(Message, frozen=True, tag="parcel"):
     number: int | None
     """Of this sending: the sender keeps the parcel until the receiver says of it that it has stored it.  None: nobody keeps it."""
 
+    since: int | None = None
+    """When the first broker took it: from hand to hand it does not become younger."""
+
 
 class Stored(Message, frozen=True, tag="stored"):
     """The parcel of that sending is on the disk of who says so."""
@@ -37,9 +41,11 @@ class Stored(Message, frozen=True, tag="stored"):
 
 
 class Replica(Message, frozen=True, tag="replica"):
-    """Keep this as well: an event of its owner, and the brokers that it is for."""
+    """Keep this as well: an event that its owner has, and the brokers that it is for."""
 
     key: str
+    """The owner's name and the event's key."""
+
     owner: str
     brokers: tuple[str, ...]
     body: bytes
@@ -88,6 +94,8 @@ class Claim(Message, frozen=True, tag="claim"):
     number: int
     client: str
     user: str | None
+    asker: str = ""
+    """Whom to answer, if that is not the sender: who was asked has passed it on, since the client was elsewhere by then."""
 
 
 class SessionState(msgspec.Struct, frozen=True, array_like=True):
@@ -106,7 +114,7 @@ class Granted(Message, frozen=True, tag="granted"):
     session: SessionState | None
     problem: str
     had: tuple[str, ...]
-    """Ids of the newest events that it got there: they may be on their way here, too."""
+    """Keys of the newest events that it got there: they may be on their way here, too."""
 
 
 class EventBody(msgspec.Struct, frozen=True, array_like=True):
@@ -131,7 +139,15 @@ class RelayBody(msgspec.Struct, frozen=True, array_like=True):
     identifiers: tuple[int, ...]
 
 
+class UnpublishBody(msgspec.Struct, frozen=True, array_like=True):
+    """An event was taken back."""
+
+    key: str
+    event: str
+
+
 KINDS: Final = (Parcel, Stored, Notices, Summary, Claim, Granted, Replica, Replicated, Holding, Released)
 encode: Final = msgspec.msgpack.Encoder().encode
 event_body: Final = msgspec.msgpack.Decoder(EventBody).decode
+unpublish_body: Final = msgspec.msgpack.Decoder(UnpublishBody).decode
 relay_body: Final = msgspec.msgpack.Decoder(RelayBody).decode

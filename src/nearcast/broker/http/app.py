@@ -26,6 +26,7 @@ def application(broker: Broker) -> ASGIApp:
             operations.status,
             operations.schemes,
             operations.transition,
+            operations.forget,
             jobs.notifications,
             jobs.plans,
             operations.journal,

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from nearcast.broker.core import Broker
-    from nearcast.broker.federation.federation import FederationStatistics
+    from nearcast.broker.federation.statistics import FederationStatistics
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -108,6 +108,27 @@ async def transition(
     return shown(broker)
 
 
+class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A broker of the federation that will not come back."""
+
+    broker: str
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    parcels: int
+    """That waited for it here, and are given up."""
+
+
+@post("/federation/forgotten", status_code=200, tags=["operations"], summary="Keep nothing for a broker any more")
+async def forget(
+    request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[Forgetting]
+) -> Forgotten:
+    (await principal_of(broker.access, request)).check_plan()
+    if broker.federation is None:
+        raise InvalidProperty("this broker is alone; it keeps nothing for others")
+    return Forgotten(broker.federation.forget(data.broker))
+
+
 @get("/journal", tags=["operations"], summary="The journal from an offset on, as an Arrow stream")
 async def journal(
     request: Request[Any, Any, Any],

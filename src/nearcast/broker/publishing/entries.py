@@ -47,6 +47,7 @@ def entry_of(
         message.payload_format,
         message.properties,
         tuple(owed),
+        message.key,
     )
 
 
@@ -134,5 +135,6 @@ def message_in(entry: EventEntry, offset: int) -> Message:
         entry.user_properties,
         tuple(delivery_properties(event_in(entry))),
         entry.id,
+        entry.key,
         offset,
     )

@@ -39,6 +39,9 @@ class Message:
     """For subscriptions with place, context or time instead: they are told more."""
 
     event: str | None = None
+    key: str | None = None
+    """Under which brokers of a federation recognise the event."""
+
     offset: int | None = None
     """In the journal, if it is there."""
 

@@ -32,6 +32,9 @@ from nearcast.mqtt.stream import V5
 Acknowledge = Callable[[PubAckReasonCode, str | None], None]
 
 
+FAILURE: Final = 0x80
+"""Reason codes from here on say that something was refused."""
+
 RECENT: Final = 200_000
 """So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
 
@@ -75,6 +78,9 @@ class Outbound(Protocol):
 
 class Beyond(Protocol):
     """Other brokers of the same federation."""
+
+    def key(self, publisher: Session | None, event: str) -> str:
+        """Under which an event of that id is recognised by all brokers."""
 
     def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Outbound:
         """Whom else the event concerns; raises ``QuotaExceeded`` if too much waits for them."""
@@ -200,16 +206,27 @@ class Publishing:
         message = message_of(packet, read.topic, now)
         message.event = event.id
         message.near_properties = _told(event, read, message.properties)
-        if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
-            self._repeated += 1
-            self.beyond.pass_on(event, message, session, acknowledge, read.channel, puts)
-            return
         try:
-            self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+            if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
+                self._repeated += 1
+                answer = self._unless_refused((session.identity, read.id), acknowledge)
+                self.beyond.pass_on(event, message, session, answer, read.channel, puts)
+            else:
+                self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
         except BaseException:
             if read.id is not None:  # it is not here: when it comes again, it is new
                 self._recent.pop((session.identity, read.id), None)
             raise
+
+    def _unless_refused(self, key: tuple[str, str], acknowledge: Acknowledge) -> Acknowledge:
+        """Who is refused will try again, and is not to be told then that it is there already."""
+
+        def answer(code: PubAckReasonCode, why: str | None) -> None:
+            if int(code) >= FAILURE:
+                self._recent.pop(key, None)
+            acknowledge(code, why)
+
+        return answer
 
     def _publish_plain(
         self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]
@@ -246,7 +263,8 @@ class Publishing:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self.chosen(route, publisher)
         if self.beyond is not None:
-            copies = _fresh(copies, event.id)
+            message.key = message.key or self.beyond.key(publisher, event.id)
+            copies = _fresh(copies, message.key)
         outbound = None if beyond is None else beyond.outbound(event, message, publisher, channel)
         answer = acknowledge if outbound is None else outbound.after(acknowledge)
         more = [self.retained.set(message)] if message.retain else []
@@ -260,7 +278,7 @@ class Publishing:
                     self.retained.written(event.topic, kept, failed=True)
                 if outbound is not None:
                     outbound.written(JournalFailed(str(error)))
-                _forget(copies, event.id)
+                _forget(copies, message.key)
                 raise
 
         if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
@@ -286,7 +304,7 @@ class Publishing:
             if outbound is not None:
                 outbound.written(failed)
             if failed is not None:
-                _forget(copies, event.id)
+                _forget(copies, message.key)
                 for target in lasting:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
@@ -416,16 +434,16 @@ def _told(event: Event, read: Publication, given: Properties) -> Properties:
     return tuple(delivery_properties(event))
 
 
-def _fresh(copies: list[Target], event: str) -> list[Target]:
+def _fresh(copies: list[Target], key: str) -> list[Target]:
     """Without those who had it already, from the broker where they were before."""
-    return [target for target in copies if target.session.had is None or target.session.had.add(event)]
+    return [target for target in copies if target.session.had is None or target.session.had.add(key)]
 
 
-def _forget(copies: Sequence[Target], event: str) -> None:
+def _forget(copies: Sequence[Target], key: str | None) -> None:
     """They did not get it."""
     for target in copies:
-        if target.session.had is not None:
-            target.session.had.pop(event, None)
+        if target.session.had is not None and key is not None:
+            target.session.had.pop(key, None)
 
 
 def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:

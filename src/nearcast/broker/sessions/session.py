@@ -31,7 +31,7 @@ OUTGOING: Final = "outgoing"
 
 HIGHEST_PACKET_ID: Final = 65_535
 MOST_HAD: Final = 256
-"""Ids of events that a session remembers in case its client goes to another broker."""
+"""Keys of events that a session remembers in case its client goes to another broker."""
 
 
 class Store(Protocol):
@@ -136,23 +136,23 @@ class CatchingUp(Protocol):
 
 
 class Had(dict[str, bool]):
-    """The ids of the newest events for a client, bounded by number; and whether it has confirmed them."""
+    """The keys of the newest events for a client, bounded by number; and whether it has confirmed them."""
 
-    def add(self, event: str, *, confirmed: bool = False) -> bool:
+    def add(self, key: str, *, confirmed: bool = False) -> bool:
         """False if it was there already."""
-        if event in self:
+        if key in self:
             return False
-        self[event] = confirmed
+        self[key] = confirmed
         if len(self) > MOST_HAD:
             del self[next(iter(self))]
         return True
 
-    def confirm(self, event: str) -> None:
-        if event in self:
-            self[event] = True
+    def confirm(self, key: str) -> None:
+        if key in self:
+            self[key] = True
 
     def confirmed(self) -> tuple[str, ...]:
-        return tuple(event for event, done in self.items() if done)
+        return tuple(key for key, done in self.items() if done)
 
 
 class Queue(deque[Outgoing]):
@@ -387,8 +387,8 @@ class Session:
         out = self.in_flight.pop(packet_id, None)
         if out is None:
             return False
-        if self.had is not None and out.message.event is not None:
-            self.had.confirm(out.message.event)
+        if self.had is not None and out.message.key is not None:
+            self.had.confirm(out.message.key)
         if out.qos == 2 and self.durable:
             self._finish(out)
             # Together: were the id forgotten and the message not, it would go out again.

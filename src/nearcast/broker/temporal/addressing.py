@@ -374,7 +374,7 @@ class TemporalAddressing(publishing.TemporalAddressing):
         message.of = pending.offset
         for target in targets:
             session = target.session
-            if session.alive:
+            if session.alive or session.forward is not None:  # gone to another broker: it follows
                 self._delivered += 1
                 session.deliver(message, min(message.qos, target.qos), target.identifiers, near=target.near)
 

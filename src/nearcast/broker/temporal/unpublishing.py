@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -14,8 +14,8 @@ from nearcast.broker.publishing.retained import RETAINED, Retained
 from nearcast.broker.sessions.session import Session
 from nearcast.broker.sessions.sessions import Sessions
 from nearcast.broker.temporal.background import Background
-from nearcast.errors import Denied, NearcastError, OffsetTrimmed, QuotaExceeded, UnknownName
-from nearcast.journal import EventEntry, Journal, Put, UnpublishEntry
+from nearcast.errors import Denied, JournalFailed, NearcastError, OffsetTrimmed, QuotaExceeded, UnknownName
+from nearcast.journal import EventEntry, Journal, Put, Then, UnpublishEntry
 from nearcast.model.time import Instant
 
 FIRST_LOOK: Final = 20_000
@@ -38,6 +38,16 @@ class Keeper(Protocol):
         """These were unpublished."""
 
 
+class Elsewhere(Protocol):
+    """Other brokers of the same federation."""
+
+    def key(self, client: str, event: str) -> str:
+        """Under which all brokers recognise an event of that client."""
+
+    def unpublish(self, event: str, keys: Iterable[str]) -> tuple[list[Put], Then]:
+        """What is to be written so that they hear of it, and what to tell when that is decided."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnpublishingStatistics:
     unpublished: int
@@ -56,6 +66,7 @@ class Unpublishing:
     background: Background
     now: Callable[[], Instant]
     keepers: list[Keeper] = field(default_factory=list)
+    elsewhere: Elsewhere | None = None
     offsets: set[int] = field(default_factory=set)
     _refused: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -69,13 +80,47 @@ class Unpublishing:
         if self._looking[session.identity] >= MOST_AT_ONCE:
             raise QuotaExceeded(f"{MOST_AT_ONCE} events are being taken back already; wait for an answer")
         self._looking[session.identity] += 1
-        task = asyncio.get_running_loop().create_task(self._unpublish(session.identity, event, answer, others))
+        task = asyncio.get_running_loop().create_task(self._unpublish(session, event, answer, others))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _unpublish(self, identity: str, event: str, answer: Answer, others: bool) -> None:
+    def taken_back(self, event: str, key: str, puts: Sequence[Put], then: Then) -> None:
+        """At another broker: whatever is here of the event of that key; ``puts`` are written with that."""
+        task = asyncio.get_running_loop().create_task(self._taken_back(event, key, puts, then))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _taken_back(self, event: str, key: str, puts: Sequence[Put], then: Then) -> None:
         try:
-            await self._write(await self._found(event, None if others else identity))
+            await on_disk(self.journal)
+            work, found = self.background.start(found_by_id(self.journal, event)), Found()
+            try:
+                while (some := await work.next()) is not None:
+                    found += [each for each in some if each[0] not in self.offsets and each[1].key == key]
+            finally:
+                work.close()
+            await self._write(found, puts)
+        except NearcastError as error:
+            then(error if isinstance(error, JournalFailed) else JournalFailed(str(error)))
+        else:
+            then(None)
+
+    async def _unpublish(self, session: Session, event: str, answer: Answer, others: bool) -> None:
+        identity = session.identity
+        try:
+            key = None if self.elsewhere is None else self.elsewhere.key(session.client, event)
+            found = await self._found(event, None if others else identity, key)
+            if self.elsewhere is None or key is None:
+                await self._write(found)
+            else:
+                keys = {entry.key for _, entry in found if entry.key is not None} or {key}
+                puts, written = self.elsewhere.unpublish(event, keys)
+                try:
+                    await self._write(found, puts)
+                except JournalFailed as failed:
+                    written(failed)
+                    raise
+                written(None)
         except NearcastError as error:
             self._refused += 1
             answer(error)
@@ -86,30 +131,34 @@ class Unpublishing:
             if not self._looking[identity]:
                 del self._looking[identity]
 
-    async def _found(self, event: str, publisher: str | None) -> Found:
-        """What that publisher, or anybody, published under that id and is there."""
+    async def _found(self, event: str, publisher: str | None, key: str | None) -> Found:
+        """What that publisher, or anybody, published under that id and is there.  ``key``: of the publisher's event, which may have
+        come from another broker, or be only there.
+        """
         await on_disk(self.journal)  # what is on its way to the disk may be what is meant
         work = self.background.start(found_by_id(self.journal, event))
         foreign = False
         try:
             while (found := await work.next()) is not None:
                 there = [each for each in found if each[0] not in self.offsets]
-                own = [each for each in there if publisher in {None, each[1].publisher}]
+                own = [each for each in there if publisher in {None, each[1].publisher} or key == (each[1].key or "")]
                 if own:
                     return own
                 foreign = foreign or bool(there)
         finally:
             work.close()
+        if key is not None and not foreign:
+            return []
         raise _refusal(event, foreign=foreign)
 
-    async def _write(self, found: Found) -> None:
+    async def _write(self, found: Found, more: Sequence[Put] = ()) -> None:
         at = self.now()
         gone = {offset for offset, _ in found}
         entries = [UnpublishEntry(at, entry.id, offset) for offset, entry in found]
         puts = [put for keeper in self.keepers for put in keeper.rows_of(gone)]
         topics = [entry.topic for _, entry in found if self._retains(entry)]
         puts += [Put(RETAINED, topic, None) for topic in topics]
-        await on_disk(self.journal, entries, puts)
+        await on_disk(self.journal, entries, [*puts, *more])
         self.offsets |= gone
         for _, entry in found:
             if self._retains(entry):

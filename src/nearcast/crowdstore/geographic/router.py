@@ -335,16 +335,15 @@ class CellRouter(Router):
             following = step(self.grid, place, goal, usable, walk, last if last != place else None)
             cell, walk = following.cell, following.walk
             if cell is None or walk is not None:
-                far = self._farther(place, goal)
+                far = self._farther(place, goal, place if walk is None else walk[0])
                 cell, walk = (far, None) if far is not None else (cell, walk)
         else:
             if names := self._around.usable(place):
                 usable[place] = names
             cell, walk = min(usable, key=lambda each: rank(each, goal), default=None), None
         if cell is None:
-            known = self._around.heard.get(target.node) if target.node is not None else None
-            direct = known is not None and not known.suspect and target.node is not None
-            return (target.node, target) if direct and target.node is not None else None
+            known = None if target.node is None else self._around.heard.get(target.node)
+            return None if target.node is None or known is None or known.suspect else (target.node, target)
         names = usable.get(cell) or self._around.usable(cell)
         if target.node in names and cell == goal:
             chosen.setdefault(cell, target.node)
@@ -352,14 +351,13 @@ class CellRouter(Router):
         numbers = None if walk is None else (self.grid.number(walk[0]), self.grid.number(walk[1]))
         return address, Target(target.cell, target.node, numbers)
 
-    def _farther(self, place: Cell, goal: Cell) -> Cell | None:
-        """Before a message goes round a void: a cell beyond it that happens to be in reach, and is nearer."""
-        if place == goal:
-            return None
+    def _farther(self, place: Cell, goal: Cell, began: Cell) -> Cell | None:
+        """Before a message goes round a void: a cell beyond it that happens to be in reach, and is nearer than where the walk began."""
+        bound = min(rank(place, goal), rank(began, goal))
         nearer = [
             cell
             for cell in self._around.by_cell
-            if rank(cell, goal) < rank(place, goal) and cell not in self._neighbours and self._around.usable(cell)
+            if rank(cell, goal) < bound and cell not in self._neighbours and self._around.usable(cell)
         ]
         return min(nearer, key=lambda cell: rank(cell, goal), default=None)
 

@@ -184,27 +184,28 @@ class Aggregated(HopLocal):
     # Messages
 
     def towards(self, message: Routed, came_from: Address | None) -> list[Address]:
-        return [
-            neighbour
-            for neighbour, link in self._links.items()
-            if neighbour != came_from and self._wanted(neighbour, link, message)
-        ]
-
-    def _wanted(self, neighbour: Address, link: _Link, message: Routed) -> bool:
-        if not link.incoming.begun:
-            return True  # nobody knows
-        conjuncts = asked(message)
-        excluded = self._excluded(neighbour, message)
-        if excluded:
-            conjuncts = tuple(conjunct for number, conjunct in enumerate(conjuncts) if number not in excluded)
-        found = bool(conjuncts) and self._possible(neighbour, conjuncts)
-        self._prunes += not found
-        return found
+        whole = asked(message)
+        wanted = []
+        for neighbour, link in self._links.items():
+            if neighbour == came_from:
+                continue
+            conjuncts = whole
+            if excluded := self._excluded(neighbour, message):
+                conjuncts = tuple(conjunct for number, conjunct in enumerate(whole) if number not in excluded)
+            if self._behind(link, conjuncts):
+                wanted.append(neighbour)
+            else:
+                self._prunes += 1
+        return wanted
 
     def _possible(self, neighbour: Address, asked: Questions) -> bool:
-        link = self._links[neighbour]
-        table = link.told if self._settings.by_aggregates else link.said
-        return not link.incoming.begun or table.meets(asked)
+        return self._behind(self._links[neighbour], asked)
+
+    def _behind(self, link: _Link, asked: Questions) -> bool:
+        """Whether somebody there could meet one of these; who has not said anything may know anybody."""
+        if not link.incoming.begun:
+            return True
+        return (link.told if self._settings.by_aggregates else link.said).meets(asked)
 
     def judged(self, message: Routed, came_from: Address | None, *, useful: bool) -> None:
         super().judged(message, came_from, useful=useful)

@@ -177,6 +177,11 @@ class Reference(Knowledge):
         met = self._table.groups(asked)
         return sorted(origin for origin, number in self._origins.items() if number in met)
 
+    @property
+    def unreachable(self) -> list[Address]:
+        """Routers out of reach whose contexts are known."""
+        return sorted(self._unreachable_since)
+
     # The tree
 
     def tree_changed(self, tree: TreeView) -> None:
@@ -205,9 +210,13 @@ class Reference(Knowledge):
         before = self._around.now() - round(self._settings.unreachable * MICROSECONDS)
         for origin, since in list(self._unreachable_since.items()):
             if since <= before:
-                del self._unreachable_since[origin]
-                for entry in self._known.forget(origin):
-                    self._table.remove(entry.handle)
+                self.forget(origin)
+
+    def forget(self, origin: Address) -> None:
+        """It will not come back; nothing happens if it is there."""
+        if self._unreachable_since.pop(origin, None) is not None:
+            for entry in self._known.forget(origin):
+                self._table.remove(entry.handle)
 
     # What is lost
 

@@ -58,6 +58,11 @@ def possible(predicate: Predicate, context: Coarse) -> bool:
 
 def possibly(literal: Predicate, context: Context, optional: frozenset[str]) -> bool:
     """The same for who judges literals one by one (``matching.entries``)."""
+    # What tables ask most: an area, of which nothing but its place tells.
+    if isinstance(literal, Spatial) and literal.property not in optional:
+        area = context.get(literal.property)
+        if isinstance(area, Area):
+            return places.possible(literal.op, area, literal.geometry, negated=False)
     return possible(literal, Coarse(context, optional))
 
 

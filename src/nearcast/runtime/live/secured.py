@@ -124,7 +124,7 @@ class Handshake:
             if len(other.nonce) != 32:
                 raise ValueError("nonce")
             shared = self._private.exchange(X25519PublicKey.from_public_bytes(other.key))
-        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
             if isinstance(error, NotUnderstood):
                 raise
             raise NotUnderstood("it is no broker that listens for other brokers; is the port right?") from None
@@ -170,6 +170,6 @@ def complained(body: bytes) -> str | None:
 def _decoded(body: bytes) -> str:
     try:
         verdict: Any = _verdict(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise NotUnderstood("its answer cannot be read") from None
     return str(verdict.problem)

@@ -22,6 +22,7 @@ from nearcast.errors import ConnectionFailed, InvalidInput, SetupError
 from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.links import LINK_DOWN, NOBODY_LISTENS, QUEUE_FULL, RECEIVED, SENT, UNKNOWN_RECEIVER, PortedLink
 from nearcast.runtime.live.addresses import name_of, where
+from nearcast.runtime.live.channel import Channel, frame
 from nearcast.runtime.live.secured import (
     LARGEST_HELLO,
     LENGTH,
@@ -29,7 +30,6 @@ from nearcast.runtime.live.secured import (
     Handshake,
     Introduction,
     NotUnderstood,
-    Sealed,
     WrongSecret,
     complained,
     complaint,
@@ -45,9 +45,6 @@ log: Final = logging.getLogger(__name__)
 UNREACHABLE: Final = "unreachable"
 TOO_LARGE: Final = "too large"
 NOT_UNDERSTOOD: Final = "not understood"
-
-_FAREWELL: Final = 1.0
-"""Seconds for the last words."""
 
 _UNKNOWN_KIND: Final = "unknown"
 
@@ -106,66 +103,6 @@ Acceptable = Callable[[Introduction], str]
 """Whether somebody who knows the secret may be linked with; the answer is what is wrong with it, or nothing."""
 
 
-class Channel:
-    """A connection that both ends agree on."""
-
-    def __init__(
-        self,
-        other: Introduction,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        outgoing: Sealed,
-        incoming: Sealed,
-        *,
-        called: bool,
-    ) -> None:
-        self.other: Final = other
-        self.called: Final = called
-        """By the other end."""
-
-        self._reader: Final = reader
-        self._writer: Final = writer
-        self._outgoing: Final = outgoing
-        self._incoming: Final = incoming
-
-    @property
-    def open(self) -> bool:
-        """Whether anything can be written; that the connection is gone may be known before it is heard."""
-        return not self._writer.transport.is_closing()
-
-    @property
-    def waiting(self) -> int:
-        return self._writer.transport.get_write_buffer_size() if self.open else 0
-
-    def send(self, data: bytes) -> bool:
-        """Whether it is on its way, as far as is known."""
-        if not self.open:
-            return False
-        try:
-            self._writer.write(framed(self._outgoing.seal(data)))
-        except (RuntimeError, OSError):  # uvloop raises where asyncio is silent
-            return False
-        return True
-
-    async def receive(self, largest: int) -> bytes:
-        return self._incoming.unseal(await _frame(self._reader, largest + TAG))
-
-    def close(self) -> None:
-        if self.open:
-            self._writer.transport.abort() if self.waiting else self._writer.close()
-
-    async def end(self) -> None:
-        """Close it when all has been taken; who takes nothing is not waited for."""
-        self._writer.close()
-        try:
-            async with asyncio.timeout(_FAREWELL):
-                await self._writer.wait_closed()
-        except TimeoutError:
-            self._writer.transport.abort()
-        except OSError:
-            pass
-
-
 class TcpLink(PortedLink):
     """One host's interface to all others that it knows the address of."""
 
@@ -192,7 +129,9 @@ class TcpLink(PortedLink):
 
         self._not_before: Final[dict[Address, int]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self._strangers = 0
+        self._strangers: Final[dict[asyncio.StreamWriter, None]] = {}
+        """In the order in which they came."""
+
         self._refused = 0
         self._dropped: Final[Counter[str]] = Counter()
         self._told: Final[dict[Address, str]] = {}
@@ -231,15 +170,8 @@ class TcpLink(PortedLink):
         self._channels.clear()
 
     def statistics(self) -> TcpStatistics:
-        sent, received = ([row for row in self.traffic() if row.direction == way] for way in (SENT, RECEIVED))
         return TcpStatistics(
-            connected=len(self._channels),
-            refused=self._refused,
-            sent=sum(row.messages for row in sent),
-            sent_bytes=sum(row.bytes for row in sent),
-            received=sum(row.messages for row in received),
-            received_bytes=sum(row.bytes for row in received),
-            dropped=dict(self._dropped),
+            len(self._channels), self._refused, *self.total(SENT), *self.total(RECEIVED), dict(self._dropped)
         )
 
     def connected(self, address: Address) -> bool:
@@ -351,9 +283,9 @@ class TcpLink(PortedLink):
     async def _call_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Channel:
         handshake = self._handshake(called=False)
         writer.write(framed(handshake.introduction))
-        other = handshake.hear(await _frame(reader, LARGEST_HELLO))
+        other = handshake.hear(await frame(reader, LARGEST_HELLO))
         writer.write(framed(handshake.proof()))
-        body = await _frame(reader, LARGEST_HELLO)
+        body = await frame(reader, LARGEST_HELLO)
         if (complaint_made := complained(body)) is not None:
             raise WrongSecret(complaint_made)
         problem = handshake.judged(body) or self._acceptable(other)
@@ -370,10 +302,13 @@ class TcpLink(PortedLink):
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if not self.up or self._strangers >= self.settings.most_strangers:
+        if not self.up:
             writer.close()
             return
-        self._strangers += 1
+        if len(self._strangers) >= self.settings.most_strangers:
+            # Who is one of us has proven it within a moment; who only holds a place gives it up to the next one.
+            next(iter(self._strangers)).transport.abort()
+        self._strangers[writer] = None
         try:
             async with asyncio.timeout(self.settings.handshake):
                 channel = await self._answer(reader, writer)
@@ -389,15 +324,15 @@ class TcpLink(PortedLink):
             writer.close()
             raise
         finally:
-            self._strangers -= 1
+            self._strangers.pop(writer, None)
         self._keep(channel)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Channel:
         handshake = self._handshake(called=True)
-        other = handshake.hear(await _frame(reader, LARGEST_HELLO))
+        other = handshake.hear(await frame(reader, LARGEST_HELLO))
         writer.write(framed(handshake.introduction))
         try:
-            handshake.check(await _frame(reader, LARGEST_HELLO))
+            handshake.check(await frame(reader, LARGEST_HELLO))
         except WrongSecret:
             writer.write(framed(complaint("another secret")))
             raise WrongSecret(f"{other.address:.80} knows another secret, or none") from None
@@ -468,13 +403,6 @@ class TcpLink(PortedLink):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def _frame(reader: asyncio.StreamReader, largest: int) -> bytes:
-    length = int.from_bytes(await reader.readexactly(LENGTH), "big")
-    if length > largest:
-        raise NotUnderstood(f"a frame of {length} bytes; it is no broker, or is told to say too much at once")
-    return await reader.readexactly(length)
 
 
 def _peer(writer: asyncio.StreamWriter) -> str:

@@ -188,15 +188,7 @@ class UdpLink(PortedLink):
         return data
 
     def statistics(self) -> UdpStatistics:
-        sent, received = ([row for row in self.traffic() if row.direction == way] for way in (SENT, RECEIVED))
-        return UdpStatistics(
-            sent=sum(row.messages for row in sent),
-            sent_bytes=sum(row.bytes for row in sent),
-            received=sum(row.messages for row in received),
-            received_bytes=sum(row.bytes for row in received),
-            queued=len(self._queue),
-            dropped=dict(self._dropped),
-        )
+        return UdpStatistics(*self.total(SENT), *self.total(RECEIVED), len(self._queue), dict(self._dropped))
 
     def _open_sockets(self) -> None:
         loop = self._loop = asyncio.get_running_loop()

@@ -1,0 +1,116 @@
+"""All subscriptions of the crowd, as one host knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from nearcast.crowdstore.formula import Formula
+from nearcast.crowdstore.objects import CrowdSubscription, SubscriptionKey
+from nearcast.crowdstore.publish_local.messages import DIGEST, KNOWN, Interest
+from nearcast.errors import InvalidInput
+from nearcast.model.time import MICROSECONDS, Instant, TimeFrame
+
+MOST: Final = 65_536
+"""Subscriptions that a host keeps: those beyond it does not know."""
+
+
+@dataclass(slots=True)
+class Kept:
+    subscription: CrowdSubscription
+    interest: Interest
+    seen: Instant
+    """When this host heard of it first: what it had published by then is its past."""
+
+
+class Interests:
+    """By key; those that were ended are remembered for a while, so that nobody brings them back who has not heard of it."""
+
+    def __init__(self, remembered: float) -> None:
+        self._remembered: Final = round(remembered * MICROSECONDS)
+        self._kept: Final[dict[SubscriptionKey, Kept]] = {}
+        self._ended: Final[dict[SubscriptionKey, Instant]] = {}
+        """With the time, in its order."""
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(tuple(self._kept.values()))
+
+    @property
+    def ended(self) -> int:
+        """How many of those are remembered."""
+        return len(self._ended)
+
+    def get(self, key: SubscriptionKey) -> Kept | None:
+        return self._kept.get(key)
+
+    def has_ended(self, key: SubscriptionKey) -> bool:
+        return key in self._ended
+
+    def add(self, interest: Interest, now: Instant) -> CrowdSubscription | None:
+        """The subscription, if it is new here, and one at all."""
+        self._forget(now)
+        key = interest.key
+        kept = self._kept.get(key)
+        if kept is not None:
+            if kept.interest.made < interest.made <= now:
+                kept.interest = msgspec.structs.replace(kept.interest, made=interest.made)
+            return None
+        if key in self._ended or len(self._kept) >= MOST or self._over(interest, now):
+            return None
+        try:
+            frame = TimeFrame(interest.since, interest.until)
+            subscription = CrowdSubscription(key, _formula(interest.formula), frame)
+        except InvalidInput:
+            return None
+        self._kept[key] = Kept(subscription, interest, now)
+        return subscription
+
+    def end(self, key: SubscriptionKey, now: Instant) -> None:
+        self._forget(now)
+        self._kept.pop(key, None)
+        self._ended.pop(key, None)
+        self._ended[key] = now
+        if len(self._ended) > MOST:
+            del self._ended[next(iter(self._ended))]
+
+    def known(self) -> bytes:
+        """Digests of as many as may be named."""
+        return b"".join(digest(key) for key in list(self._kept)[:KNOWN])
+
+    def others(self, known: bytes, now: Instant) -> list[Interest]:
+        """Those that are not among the named ones."""
+        named = frozenset(known[at : at + DIGEST] for at in range(0, len(known), DIGEST))
+        self.purge(now)
+        return [kept.interest for kept in self._kept.values() if digest(kept.interest.key) not in named]
+
+    def purge(self, now: Instant) -> None:
+        """Forget those whose time is over: a host that was away may still come back with what they ask for, but not for ever."""
+        over: Iterable[SubscriptionKey] = [key for key, kept in self._kept.items() if self._over(kept.interest, now)]
+        for key in over:
+            del self._kept[key]
+
+    def _over(self, interest: Interest, now: Instant) -> bool:
+        return interest.until is not None and max(interest.until, interest.made) < now - self._remembered
+
+    def _forget(self, now: Instant) -> None:
+        while self._ended and next(iter(self._ended.values())) < now - self._remembered:
+            del self._ended[next(iter(self._ended))]
+
+
+@lru_cache(maxsize=4_096)
+def _formula(text: str) -> Formula:
+    # Every host reads every formula.
+    return Formula.parse(text)
+
+
+@lru_cache(maxsize=4_096)
+def digest(key: SubscriptionKey) -> bytes:
+    return blake2b(f"{len(key.owner)} {key}".encode(), digest_size=DIGEST).digest()
