@@ -19,8 +19,8 @@ PROFILE: Final = wifi_g(
 )
 """Interference reaches as much farther as in BYPASS.KOM's setting; THYME does not name it."""
 
-CONTROL: Final = frozenset({"crowd-routes", "crowd-beacon"})
-"""Kinds of messages that only routing needs."""
+CONTROL: Final = frozenset({"crowd-routes", "crowd-at"})
+"""Kinds of messages that only routing needs: tables of DSDV, beacons of cells."""
 
 _ON_AIR: Final = (Outcome.SENT, Outcome.ACKNOWLEDGED, Outcome.RETRIES_EXHAUSTED)
 
