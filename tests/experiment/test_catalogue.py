@@ -15,6 +15,7 @@ from tests.experiment import (
     hybrid_worlds,
     past_worlds,
     steam_worlds,
+    thyme_worlds,
 )
 from tests.experiment.synthetic import Around, measures
 from tests.experiment.synthetic import Part as Of
@@ -202,6 +203,7 @@ WORLDS = {
     **adhoc_worlds.WORLDS,
     **coexistence_worlds.WORLDS,
     **steam_worlds.WORLDS,
+    **thyme_worlds.WORLDS,
     **contextcast_worlds.WORLDS,
     **past_worlds.WORLDS,
     **future_worlds.WORLDS,
@@ -255,9 +257,10 @@ def test_names_are_those_of_the_contract() -> None:
     numbers = {"e": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), "a": (1, 2, 3, 4, 5, 6)}
     bypass = [f"bypass-{kind}{number}" for kind, known in numbers.items() for number in known]
     steam = [f"steam-st{number}" for number in (1, 2, 3, 4, 5)]
+    thyme = [f"thyme-th{number}" for number in range(1, 6)]
     contextcast = [f"contextcast-e{number}" for number in range(1, 14)]
     contextcast += ["contextcast-calculated", "contextcast-e16", "contextcast-e18"]
-    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *contextcast]
+    assert [each.name for each in OF_DOCUMENTS] == ["lcn", *bypass, "bypass-constants", *steam, *contextcast, *thyme]
     assert [check.id for check in BY_NAME["lcn"].checks][:5] == ["L1", "L2", "L3", "L4", "L5"]
     ids = [check.id for each in EXPERIMENTS for check in each.checks]
     assert len(ids) == len(set(ids))

@@ -1,0 +1,85 @@
+"""The runs of THYME's evaluation as functions of their parameters (6.3 to 6.5)."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Final
+
+from nearcast.experiment.runs import Computed
+from nearcast.experiment.thyme.crowd import Crowd, Timeline
+from nearcast.experiment.thyme.posts import match_posts
+from nearcast.experiment.thyme.venue import places
+from nearcast.experiment.thyme.workload import SECONDS, operations
+from nearcast.transition.specification import MechanismSpec, Scalar
+
+PL_SG: Final = "PL/SG"
+DCS: Final = "DCS"
+MECHANISMS: Final = (PL_SG, DCS)
+ON: Final = 120.0
+OFF: Final = 60.0
+CHANGES: Final = 0.75
+"""Chance that a node whose time is over changes to the other state (6.4.2)."""
+
+LEAVE: Final = (200.0, 300.0)
+"""Seconds of the simulation between which publishers leave (6.4.1)."""
+
+PUBLISHERS: Final = 0.5
+"""Share of the nodes where each either publishes or subscribes; the paper does not name it."""
+
+MOBILE: Final = 0.6
+
+QUICK_SHARE: Final = 0.1
+"""Of the match, and of the time, in quick runs."""
+
+
+def evaluated(
+    seed: int,
+    *,
+    mechanism: str,
+    nodes: int,
+    share: float = 1.0,
+    leaving: float = 0.0,
+    divided: int = 0,
+    failing: float = 0.0,
+    speed: float = 0.0,
+    populated: int = 1,
+    **parameters: Scalar,
+) -> dict[str, float]:
+    """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated."""
+    random = Random(f"{seed} {nodes} {divided}")
+    publishers = random.sample(range(nodes), round(PUBLISHERS * nodes)) if divided else None
+    subscribers = None if publishers is None else sorted(set(range(nodes)) - set(publishers))
+    # The same operations and places for each mechanism and each share of failures (6.2).
+    every = operations(match_posts(nodes, random), nodes, random, publishers=publishers, subscribers=subscribers)
+    times = Timeline(operations=share * SECONDS)
+    squeezed = [each._replace(at=share * each.at) for each in every if share == 1.0 or random.random() < share]
+    spec = MechanismSpec.of(mechanism, **parameters)
+    crowd = Crowd(seed, spec, places(nodes, random), squeezed, times)
+    chosen = random.sample(range(nodes), nodes)
+    if leaving:
+        for node in (publishers or chosen)[: round(leaving * nodes)]:
+            early, late = (times.first + share * (at - times.first) if share < 1 else at for at in LEAVE)
+            crowd.at(random.uniform(early, late), partial(crowd.fail, node))
+    if failing:
+        for node in chosen[: round(failing * nodes)]:
+            _now_and_then(crowd, node, random, share)
+    if speed:
+        crowd.move(chosen[: round(MOBILE * nodes)], speed, populated=bool(populated))
+    return crowd.run()
+
+
+def _now_and_then(crowd: Crowd, node: int, random: Random, share: float) -> None:
+    time, on = crowd.times.first + share * ON * random.random(), True
+    while time < crowd.times.first + crowd.times.operations:
+        if random.random() < CHANGES:
+            on = not on
+            crowd.at(time, partial(crowd.restart if on else crowd.fail, node))
+        time += share * (ON if on else OFF)
+
+
+def run_of(name: str, quick: bool, nodes: int, mechanism: str, **arguments: float | str) -> Computed:
+    """In quick runs a crowd of 36 at most, for a tenth of the match."""
+    size = min(nodes, 36) if quick else nodes
+    given: dict[str, float | str] = {"mechanism": mechanism, "nodes": size, "share": QUICK_SHARE if quick else 1.0}
+    return Computed(name, evaluated, (*given.items(), *arguments.items()), seconds=float(size * size))
