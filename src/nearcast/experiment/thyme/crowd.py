@@ -121,7 +121,7 @@ class Crowd:
                 frame = EVER if operation.past else TimeFrame(now, None)
                 wish = Wish(host, tag, frame.since, now)
                 key = store.subscribe(
-                    f'"{tag}"', partial(self._heard, node, wish), frame, self._ends(node, "subscribe")
+                    f'"{tag}"', partial(self._heard, node, name, wish), frame, self._ends(node, "subscribe")
                 )
                 self.book.wishes.append(wish)
                 self._subscribed[node, name] = key, wish
@@ -131,18 +131,19 @@ class Crowd:
                     found[1].ended = now
                     store.unsubscribe(found[0], self._ends(node, "unsubscribe"))
 
-    def _heard(self, node: int, wish: Wish, metadata: Metadata) -> None:
+    def _heard(self, node: int, name: str, wish: Wish, metadata: Metadata) -> None:
         wish.heard[metadata.key] = self.simulation.now()
-        # Whoever hears of something wants it; not from inside the notification, as an application would not.
-        self.simulation.at(self.simulation.now(), lambda _argument: self._download(node, metadata))
+        # Not from inside the notification, as an application would not.
+        self.simulation.at(self.simulation.now(), lambda _argument: self._wants(node, name, metadata))
 
-    def _download(self, node: int, metadata: Metadata) -> None:
-        if (
-            self.hosts[node].up
-            and self._memories[node].held.get(metadata.key) is None
-            and metadata.key.owner != self.hosts[node].name
-        ):
-            self._stores[node].download(metadata, self._ends(node, "download"))
+    def _wants(self, node: int, name: str, metadata: Metadata) -> None:
+        """Whoever hears of something wants it, and all the rest of the past as well."""
+        if not self.hosts[node].up:
+            return
+        store, subscribed = self._stores[node], self._subscribed[node, name]
+        store.more(subscribed[0])
+        if self._memories[node].held.get(metadata.key) is None and metadata.key.owner != self.hosts[node].name:
+            store.download(metadata, self._ends(node, "download"))
 
     def _ends(self, node: int, kind: str) -> _Ends:
         return _Ends(self, self.book.begin(self.hosts[node].name, kind, self.simulation.now()))

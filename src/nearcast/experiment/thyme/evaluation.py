@@ -7,9 +7,9 @@ from random import Random
 from typing import Final
 
 from nearcast.experiment.runs import Computed
-from nearcast.experiment.thyme.crowd import Crowd, Timeline
+from nearcast.experiment.thyme.crowd import STADE_DE_FRANCE, Crowd, Timeline
 from nearcast.experiment.thyme.posts import match_posts
-from nearcast.experiment.thyme.venue import places
+from nearcast.experiment.thyme.venue import CELL, area, places
 from nearcast.experiment.thyme.workload import SECONDS, operations
 from nearcast.transition.specification import MechanismSpec, Scalar
 
@@ -54,7 +54,9 @@ def evaluated(
     every = operations(match_posts(nodes, random), nodes, random, publishers=publishers, subscribers=subscribers)
     times = Timeline(operations=share * SECONDS)
     squeezed = [each._replace(at=share * each.at) for each in every if share == 1.0 or random.random() < share]
-    spec = MechanismSpec.of(mechanism, **parameters)
+    spec = MechanismSpec.of(
+        mechanism, **(_cells(nodes, populated=bool(populated)) if mechanism == DCS else {}), **parameters
+    )
     crowd = Crowd(seed, spec, places(nodes, random), squeezed, times)
     chosen = random.sample(range(nodes), nodes)
     if leaving:
@@ -67,6 +69,13 @@ def evaluated(
     if speed:
         crowd.move(chosen[: round(MOBILE * nodes)], speed, populated=bool(populated))
     return crowd.run()
+
+
+def _cells(nodes: int, *, populated: bool) -> dict[str, Scalar]:
+    """The venue in cells; where cells stay populated, nobody hands anything over, as in the paper (6.1)."""
+    here, there = STADE_DE_FRANCE.to_point(0.0, 0.0), STADE_DE_FRANCE.to_point(*area(nodes))
+    corners = {"south": here.lat, "west": here.lon, "north": there.lat, "east": there.lon}
+    return {**corners, "side": CELL, "hand_over": not populated}
 
 
 def _now_and_then(crowd: Crowd, node: int, random: Random, share: float) -> None:

@@ -141,7 +141,7 @@ TH4: Final = Experiment(
 
 def _walking(quick: bool) -> tuple[Computed, ...]:
     return tuple(
-        run_of(f"{name}-{speed:g}", quick, NODES, it, speed=speed, **({"anti_entropy": int("anti" in name)} if it == DCS else {}))
+        run_of(f"{name}-{speed:g}", quick, NODES, it, speed=speed, **({"anti_entropy": "anti" in name} if it == DCS else {}))
         for name, it in WAYS.items()
         for speed in SPEEDS
     )  # fmt: skip
