@@ -222,6 +222,9 @@ class AttributeIndex:
         return [(literal.names[0], bucket) for bucket in sorted({*wanted, OTHER})]
 
     def ask(self, message: Routed, keys: Iterable[tuple[int, Key]], patience: float) -> None:
+        """Who has asked for a message waits for that answer, and need not ask again."""
+        if message.id in self._waiting:
+            return
         by_keeper: dict[Address, list[tuple[int, Key]]] = {}
         for each in keys:
             by_keeper.setdefault(self._ring.keeper(each[1]) or self._me, []).append(each)

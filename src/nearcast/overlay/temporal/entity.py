@@ -87,11 +87,11 @@ class Entity(Companion):
             match message:
                 case Identity() if sender == self._trusted:
                     self._take_identity(message)
-                case Delivery():
-                    self._take([message])
+                case Delivery() if sender == self._trusted:
+                    self._take(message)
                     self._say(self._trusted, TRUSTED_NODE, Delivered(self.name, message.message.id))
-                case Kept():
-                    self._take(message.deliveries)
+                case Kept() if sender == self._mailbox:
+                    self._take_all(message.deliveries)
                     names = tuple(delivery.message.id for delivery in message.deliveries)
                     self._say(sender, MAILBOX, Taken(self._box, names))
         except (msgspec.DecodeError, InvalidInput):
@@ -105,15 +105,21 @@ class Entity(Companion):
             self._current[message.aspect] = message.vid
             self._device.renew(message.aspect)
 
-    def _take(self, deliveries: list[Delivery] | tuple[Delivery, ...]) -> None:
-        assert self._device is not None
+    def _take_all(self, deliveries: tuple[Delivery, ...]) -> None:
         for delivery in deliveries:
-            event = event_in(delivery.message)
-            if event.id not in self._got:
-                self._got[event.id] = None
-                if len(self._got) > _REMEMBERED:
-                    self._got.popitem(last=False)
-                self._device.receive(event, delivery.aspects)
+            try:
+                self._take(delivery)
+            except InvalidInput:  # it would be the same next time: the box is rid of it, and what lies behind it comes
+                self.malformed += 1
+
+    def _take(self, delivery: Delivery) -> None:
+        assert self._device is not None
+        event = event_in(delivery.message)
+        if event.id not in self._got:
+            self._got[event.id] = None
+            if len(self._got) > _REMEMBERED:
+                self._got.popitem(last=False)
+            self._device.receive(event, delivery.aspects)
 
     def _say_all(self) -> None:
         """Whatever was lost is said again."""
