@@ -196,7 +196,9 @@ class TemporalRouter(Component):
     def tell(self, to: Address, message: Confirmed, failed: Callable[[], None] | None = None) -> None:
         """Until it is confirmed; ``failed`` is called if it never is."""
         if to == self._host.name:
-            self._host.timers.after(0, lambda: self._take(to, message))
+            refused = isinstance(message, Deposit) and self.deposit is None
+            done = failed if refused and failed is not None else lambda: self._take(to, message)
+            self._host.timers.after(0, done)
         else:
             self.confirming.tell(to, message, failed)
 
