@@ -67,3 +67,14 @@ def test_what_was_told_of_under_a_later_start_ends_with_the_whole() -> None:
         (("1", 20, 75), ("1", 40, None)),
     ):
         assert told(*spans).judge(asked, 300, SETTLING) == NOT_YET
+
+
+def test_what_was_taken_back_at_the_instant_at_which_it_began_was_not_whichever_word_comes_first() -> None:
+    asked = event("overlaps", 60, 200)
+    begun, taken_back = ("1", 70, None), ("1", 70, 70)
+    assert told(begun, taken_back).judge(asked, 300, SETTLING) == NOT_YET
+    assert told(taken_back, begun).judge(asked, 300, SETTLING) == NOT_YET
+    assert told(taken_back, begun, begun).judge(asked, 300, SETTLING) == YES  # and has begun again
+    # It is a mark for that one span alone.
+    assert told(taken_back, ("1", 55, None)).judge(event("contains", 65, 80), 300, SETTLING) == YES
+    assert told(taken_back, ("1", 75, None)).judge(asked, 300, SETTLING) == YES

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from tests.overlay.temporal.worlds import Town, inside
 
 from nearcast.model.temporal import TemporalPredicate
-from nearcast.overlay.temporal.messages import FULLY, NOT_AT_ALL, Question, Resolution
+from nearcast.overlay.routing.wire import routed
+from nearcast.overlay.temporal.messages import FULLY, NOT_AT_ALL, Answer, Question, Resolution
 from nearcast.overlay.temporal.settings import TemporalSettings
 from nearcast.overlay.temporal.xcast import Xcast
 from nearcast.runtime.ports import Sending
@@ -175,3 +177,16 @@ def test_a_question_finds_its_way_when_the_tree_changes_under_it() -> None:
     town.connect([(0, 1), (0, 2), (2, 3), (1, 4), (3, 5), (3, 6)])  # by place in the list of those who are left
     town.run(80)
     assert town.receivers(event) == ["p3", "p6", "p7"]
+
+
+def test_who_answers_elsewhere_does_not_say_that_there_is_nothing_more_to_come() -> None:
+    """Its answer goes to whoever asked first, perhaps later: until then nobody knows the whole."""
+    town = Crowd(FULLY)
+    event = town.event("a = 1", TemporalPredicate("during", town.began - 1, town.now))
+    question = Question(
+        message=routed(event, "r000"), depth=FULLY, patience=9_000_000, points=("r001",), branch="r003"
+    )  # fmt: skip
+    for number in (1, 2):
+        town.temporal["r003"]._receive("r001", msgspec.structs.replace(question, number=number))
+    answers = [parcel.message for parcel in town.sent if isinstance(parcel.message, Answer)]
+    assert [(bool(answer.spans), answer.whole) for answer in answers] == [(True, True), (False, False)]

@@ -180,7 +180,7 @@ def test_an_open_span_is_judged_when_time_has_proven_it_and_not_if_it_ended_befo
     assert trusted.statistics().waiting == 0
     town.run(20)
     assert trusted.statistics().waiting == 1
-    assert [d.message.id for d in trusted._entities["ada"].waiting] == ["e"]
+    assert [d.message.id for _, d in trusted._entities["ada"].waiting] == ["e"]
 
 
 def test_messages_are_forgotten_when_nothing_more_can_come_for_them() -> None:

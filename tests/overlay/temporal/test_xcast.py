@@ -15,7 +15,7 @@ from nearcast.errors import InvalidEvent
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.overlay.routing.tree import packed, unpacked
 from nearcast.overlay.routing.wire import routed
-from nearcast.overlay.temporal.messages import Deposit, Span, trusted_node_of
+from nearcast.overlay.temporal.messages import Delivery, Deposit, Span, trusted_node_of
 from nearcast.overlay.temporal.settings import TemporalSettings
 from nearcast.overlay.temporal.xcast import shares
 
@@ -69,14 +69,16 @@ def test_what_is_lost_is_sent_again_and_taken_once() -> None:
     failed: list[str] = []
     town.temporal["r001"].deposit = lambda deposit: taken.append(deposit.box)
     town.wires.loss = 0.5
+    event = town.event("a = 1", TemporalPredicate("overlaps", town.now - 9, town.now))
+    delivery = Delivery(routed(event, "r000"), ())
     for number in range(20):
-        box = Deposit(box=f"b{number}", delivery=None)  # type: ignore[arg-type]
+        box = Deposit(box=f"b{number}", delivery=delivery)
         town.temporal["r000"].tell("r001", box, lambda: failed.append("!"))
     town.run(20)
     assert sorted(taken) == sorted(f"b{number}" for number in range(20))
     assert town.temporal["r000"].statistics().resent > 5
     town.world.hosts["r001"].fail()
-    town.temporal["r000"].tell("r001", Deposit(box="x", delivery=None), lambda: failed.append("x"))  # type: ignore[arg-type]
+    town.temporal["r000"].tell("r001", Deposit(box="x", delivery=delivery), lambda: failed.append("x"))
     town.run(30)
     assert failed[-1] == "x"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from nearcast.errors import InvalidInput, Refused
 from nearcast.model.event import Event
 from nearcast.model.history import Context
-from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import MICROSECONDS, Instant, instant
 from nearcast.overlay.assurance import AssuranceSettings, AssuredEndpoint
 from nearcast.overlay.handles import Handle
 from nearcast.overlay.routing.access import (
@@ -108,7 +108,7 @@ class ContextNode(Component):
         context = None if message.attributes is None else context_of(message.attributes)
         key = device, message.context
         handle = self._handles.get(key)
-        at = self._host.now() if message.at is None else message.at
+        at = self._host.now() if message.at is None else instant(message.at)
         if context is None:
             self._remove(key, at)
         elif handle is None:

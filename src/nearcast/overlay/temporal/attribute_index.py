@@ -140,6 +140,7 @@ class AttributeIndex:
         self._resolve: Final = resolve
         self._pieces: Final = pieces
         self._ring = Ring(())
+        self._dropping: Cancellable | None = None
         self._kept: Final[dict[Key, Kept]] = {}
         self._waiting: Final[dict[str, _Waiting]] = {}
         self.told = 0
@@ -167,9 +168,16 @@ class AttributeIndex:
 
     def tree_changed(self, tree: TreeView) -> None:
         before, self._ring = self._ring, Ring(tree.routers)
+        # Not at once: nodes that never see this tree, because the next one comes soon, would not tell them again.
+        if self._dropping is None and any(self._ring.keeper(key) != self._me for key in self._kept):
+            self._dropping = self._timers.after(self._settings.patience, self._drop)
+        self._say_all(self._pieces(), lambda key: before.keeper(key) != self._ring.keeper(key))
+
+    def _drop(self) -> None:
+        """What others keep by now."""
+        self._dropping = None
         for key in [key for key in self._kept if self._ring.keeper(key) != self._me]:
             del self._kept[key]
-        self._say_all(self._pieces(), lambda key: before.keeper(key) != self._ring.keeper(key))
 
     def _say_all(self, pieces: Iterable[Piece], wanted: Callable[[Key], bool]) -> None:
         by_key: dict[Key, list[Piece]] = {}
@@ -222,6 +230,9 @@ class AttributeIndex:
         return [(literal.names[0], bucket) for bucket in sorted({*wanted, OTHER})]
 
     def ask(self, message: Routed, keys: Iterable[tuple[int, Key]], patience: float) -> None:
+        """Who has asked for a message waits for that answer, and need not ask again."""
+        if message.id in self._waiting:
+            return
         by_keeper: dict[Address, list[tuple[int, Key]]] = {}
         for each in keys:
             by_keeper.setdefault(self._ring.keeper(each[1]) or self._me, []).append(each)

@@ -21,6 +21,7 @@ from nearcast.overlay.temporal.messages import (
     Kept,
     Poll,
     Taken,
+    Unknown,
     Vid,
     WantIdentity,
     Whereabouts,
@@ -87,11 +88,13 @@ class Entity(Companion):
             match message:
                 case Identity() if sender == self._trusted:
                     self._take_identity(message)
-                case Delivery():
-                    self._take([message])
+                case Unknown() if sender == self._trusted:
+                    self._drop(message.identities)
+                case Delivery() if sender == self._trusted:
+                    self._take(message)
                     self._say(self._trusted, TRUSTED_NODE, Delivered(self.name, message.message.id))
-                case Kept():
-                    self._take(message.deliveries)
+                case Kept() if sender == self._mailbox:
+                    self._take_all(message.deliveries)
                     names = tuple(delivery.message.id for delivery in message.deliveries)
                     self._say(sender, MAILBOX, Taken(self._box, names))
         except (msgspec.DecodeError, InvalidInput):
@@ -105,25 +108,42 @@ class Entity(Companion):
             self._current[message.aspect] = message.vid
             self._device.renew(message.aspect)
 
-    def _take(self, deliveries: list[Delivery] | tuple[Delivery, ...]) -> None:
-        assert self._device is not None
+    def _drop(self, unknown: tuple[Vid, ...]) -> None:
+        """What was registered under these is registered anew when there are others."""
+        for known in (self._current, self._next):
+            for aspect in [aspect for aspect, vid in known.items() if vid in unknown]:
+                del known[aspect]
+        self._want()
+
+    def _take_all(self, deliveries: tuple[Delivery, ...]) -> None:
         for delivery in deliveries:
-            event = event_in(delivery.message)
-            if event.id not in self._got:
-                self._got[event.id] = None
-                if len(self._got) > _REMEMBERED:
-                    self._got.popitem(last=False)
-                self._device.receive(event, delivery.aspects)
+            try:
+                self._take(delivery)
+            except InvalidInput:  # it would be the same next time: the box is rid of it, and what lies behind it comes
+                self.malformed += 1
+
+    def _take(self, delivery: Delivery) -> None:
+        assert self._device is not None
+        event = event_in(delivery.message)
+        if event.id not in self._got:
+            self._got[event.id] = None
+            if len(self._got) > _REMEMBERED:
+                self._got.popitem(last=False)
+            self._device.receive(event, delivery.aspects)
 
     def _say_all(self) -> None:
         """Whatever was lost is said again."""
+        identities = (*self._current.values(), *self._next.values())
+        self._say(self._trusted, TRUSTED_NODE, Whereabouts(self.name, self._mailbox, self._box, identities))
+        self._want()
+        if self._mailbox is not None:
+            self._say(self._mailbox, MAILBOX, Poll(self._box))
+
+    def _want(self) -> None:
         assert self._device is not None
-        self._say(self._trusted, TRUSTED_NODE, Whereabouts(self.name, self._mailbox, self._box))
         for aspect in self._device.aspects:
             if aspect not in self._current or (self._changing and aspect not in self._next):
                 self._say(self._trusted, TRUSTED_NODE, WantIdentity(self.name, aspect))
-        if self._mailbox is not None:
-            self._say(self._mailbox, MAILBOX, Poll(self._box))
 
     def _say(self, to: Address, service: str, message: Message) -> None:
         assert self._device is not None

@@ -126,8 +126,8 @@ class Lookup:
                 self.keeper.asked(question.message, sender)
             self._pass_on(sender, question, question.attempt)
         else:
-            # It came by another way before, because the tree has changed; the answer goes that way.
-            self._give(question, (), whole=True)
+            # It came by another way before, because the tree has changed; the answer goes that way, perhaps not yet.
+            self._give(question, (), whole=False)
 
     def _pass_on(self, sender: Address | None, question: Question, attempt: int) -> None:
         message = question.message

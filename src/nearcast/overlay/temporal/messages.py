@@ -150,6 +150,14 @@ class Whereabouts(Message, frozen=True, tag="whereabouts"):
     entity: str
     mailbox: Address | None
     box: str
+    identities: tuple[Vid, ...] = ()
+    """Those it has."""
+
+
+class Unknown(Message, frozen=True, tag="unknown identities"):
+    """Nobody could resolve these any more: the trusted node has lost what it knew."""
+
+    identities: tuple[Vid, ...]
 
 
 class Delivery(Message, frozen=True, tag="delivery"):
@@ -188,7 +196,7 @@ BETWEEN_ROUTERS: Final = (
     Question, Answer, Resolution, Indexed, IndexQuestion, IndexAnswer, Receipt, Carried, Deposit
 )  # fmt: skip
 FROM_DEVICES: Final = (WantIdentity, Whereabouts, Delivered, Poll, Taken)
-TO_DEVICES: Final = (Identity, Delivery, Kept)
+TO_DEVICES: Final = (Identity, Unknown, Delivery, Kept)
 
 
 def trusted_node_of(vid: Vid) -> Address:

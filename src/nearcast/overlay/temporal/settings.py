@@ -56,6 +56,8 @@ class TemporalSettings:
     """For so long a mailbox keeps a message that nobody asks for."""
 
     def __post_init__(self) -> None:
+        if self.patience > DAY:
+            raise InvalidSettings("nobody waits longer than a day for an answer")
         times = (self.patience, self.margin, self.resend, self.horizon, self.longest_life, self.remembered, self.lease)
         if min(times) <= 0 or self.settling < 0 or self.tries < 1 or min(self.depth, self.buckets) < 1:
             raise InvalidSettings("times are positive, and so are the depth and the numbers of tries and of buckets")

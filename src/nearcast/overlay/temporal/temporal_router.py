@@ -24,6 +24,7 @@ from nearcast.overlay.routing.wire import Routed, event_in, routed
 from nearcast.overlay.temporal.archive import Archive, ArchiveStatistics
 from nearcast.overlay.temporal.areas import Areas, somewhere
 from nearcast.overlay.temporal.attribute_index import AttributeIndex
+from nearcast.overlay.temporal.checking import check
 from nearcast.overlay.temporal.confirming import Confirming
 from nearcast.overlay.temporal.lookup import Around, Lookup, LookupStatistics
 from nearcast.overlay.temporal.messages import (
@@ -195,7 +196,9 @@ class TemporalRouter(Component):
     def tell(self, to: Address, message: Confirmed, failed: Callable[[], None] | None = None) -> None:
         """Until it is confirmed; ``failed`` is called if it never is."""
         if to == self._host.name:
-            self._host.timers.after(0, lambda: self._take(to, message))
+            refused = isinstance(message, Deposit) and self.deposit is None
+            done = failed if refused and failed is not None else lambda: self._take(to, message)
+            self._host.timers.after(0, done)
         else:
             self.confirming.tell(to, message, failed)
 
@@ -232,8 +235,9 @@ class TemporalRouter(Component):
     def _receive(self, sender: Address, message: Any) -> None:
         try:
             if isinstance(message, Confirmed):
-                if isinstance(message, (Question, Resolution, IndexQuestion)):
-                    event_in(message.message)  # before it is confirmed: what cannot be read was not said
+                check(message)  # before it is confirmed: what cannot be read was not said
+                if isinstance(message, Deposit) and self.deposit is None:
+                    return  # so that whoever sent it keeps it
                 if self.confirming.take(sender, message):
                     self._take(sender, message)
             else:

@@ -24,6 +24,7 @@ from nearcast.overlay.temporal.messages import (
     Deposit,
     Identity,
     Span,
+    Unknown,
     Vid,
     WantIdentity,
     Whereabouts,
@@ -77,7 +78,8 @@ class _Entity:
     heard: Instant = 0
     mailbox: Address | None = None
     box: str = ""
-    waiting: list[Delivery] = field(default_factory=list)
+    waiting: list[tuple[Instant, Delivery]] = field(default_factory=list)
+    """Since when."""
 
 
 class TrustedNode(Component):
@@ -152,10 +154,10 @@ class TrustedNode(Component):
     def _until(self, event: Event) -> Instant:
         """As long as anything can be found for it, and a while longer."""
         assert event.when is not None
-        ends, settings = expiry(event.when), self._settings
-        if ends is None:
-            ends = event.published + round(settings.longest_life * MICROSECONDS)
-        return max(ends, self._host.now()) + round(settings.remembered * MICROSECONDS)
+        ends, now, settings = expiry(event.when), self._host.now(), self._settings
+        longest = now + round(settings.longest_life * MICROSECONDS)
+        ends = longest if ends is None else min(max(ends, now), longest)
+        return ends + round(settings.remembered * MICROSECONDS)
 
     def _judge_at(self, known: _Message, entity: str, at: Instant) -> None:
         """Not before then; what is to be judged earlier stays so."""
@@ -190,6 +192,10 @@ class TrustedNode(Component):
         for name in [name for name, known in self._messages.items() if known.forgotten <= now]:
             for _, timer in self._messages.pop(name).timers.values():
                 timer.cancel()
+        # As a mailbox does: nobody need ever come back.
+        since = now - round(self._settings.kept * MICROSECONDS)
+        for entity in self._entities.values():
+            entity.waiting = [each for each in entity.waiting if each[0] > since]
 
     # Delivery
 
@@ -211,12 +217,13 @@ class TrustedNode(Component):
         self._deliver(entity, delivery, left)
 
     def _deposit(self, known: _Entity, delivery: Delivery) -> None:
+        keep = self._host.now(), delivery
         if known.mailbox is None:
-            known.waiting.append(delivery)
+            known.waiting.append(keep)
             return
         self._deposited += 1
         deposit = Deposit(box=known.box, delivery=delivery)
-        self._temporal.tell(known.mailbox, deposit, lambda: known.waiting.append(delivery))
+        self._temporal.tell(known.mailbox, deposit, lambda: known.waiting.append(keep))
 
     def _lease(self) -> int:
         return round(self._settings.lease * MICROSECONDS)
@@ -245,6 +252,9 @@ class TrustedNode(Component):
         known = self._entities.setdefault(message.entity, _Entity())
         known.node, known.device, known.heard = node, device, self._host.now()
         known.mailbox, known.box = message.mailbox, message.box
+        unknown = tuple(vid for vid in message.identities if self.identities.owner(vid) is None)
+        if unknown:
+            self._temporal.say(node, device, encoded(Unknown(unknown)))
         waiting, known.waiting = known.waiting, []
-        for delivery in waiting:
+        for _, delivery in waiting:
             self._deliver(message.entity, delivery)

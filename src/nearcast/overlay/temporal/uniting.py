@@ -43,14 +43,20 @@ class Spans:
         spans = self._spans.setdefault((aspect, span.conjunct), {})
         key = span.vid, span.start
         if span.end is not None and span.end <= span.start:  # two reports at one instant: what had begun was taken back
-            spans.pop(key, None)
+            if spans.pop(key, span.start) == span.start:
+                spans[key] = (
+                    span.start
+                )  # without length: the word of its beginning, which this one has overtaken, undoes it
+            return
+        if span.end is None and spans.get(key) == span.start:
+            del spans[key]
             return
         # The index unites pieces otherwise, and may tell of the same span under another start: it ends with it.
         end = span.end
         for (vid, start), ended in list(spans.items()):
             if vid == span.vid and span.end is not None and ended is None and start < span.end:
                 spans[vid, start] = span.end
-            elif vid == span.vid and span.end is None and ended is not None and span.start < ended:
+            elif vid == span.vid and span.end is None and ended is not None and max(start, span.start) < ended:
                 end = ended if end is None else max(end, ended)
         before = spans.get(key)
         spans[key] = end if before is None else before if end is None else max(before, end)
@@ -58,7 +64,9 @@ class Spans:
     def intervals(self) -> Iterator[tuple[str, Instant, Instant | None]]:
         """The longest ones, by aspect and conjunct."""
         for (aspect, _), spans in self._spans.items():
-            pieces = sorted((0, start, LARGEST if end is None else end) for (_, start), end in spans.items())
+            pieces = sorted(
+                (0, start, LARGEST if end is None else end) for (_, start), end in spans.items() if end != start
+            )
             for _, start, end in joined(pieces):
                 yield aspect, start, None if end == LARGEST else end
 
