@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from nearcast.crowdstore.data_centric.entries import EVERYTHING, Part
 from nearcast.crowdstore.data_centric.messages import KINDS, Piece
 from nearcast.crowdstore.data_centric.state import CellState
 from nearcast.crowdstore.geographic.grid import Cell, CellGrid
@@ -46,6 +47,14 @@ class Desk:
     def here(self) -> Cell:
         """Where an answer reaches this host; the first cell as long as nobody knows."""
         return self.router.cell or self.router.place or Cell(0, 0)
+
+    def homes(self, tags: Iterable[str]) -> dict[Cell, None]:
+        """The cells that these hash to."""
+        return dict.fromkeys(map(self.grid.cell_of, tags))
+
+    def cells_of(self, part: Part) -> dict[Cell, None]:
+        """Who keeps it: the cell of its key, or all."""
+        return dict.fromkeys(self.grid) if part.tag == EVERYTHING else self.homes((part.tag,))
 
     def to_cells(self, cells: Iterable[Cell], message: Message) -> None:
         wanted = list(dict.fromkeys(cells))

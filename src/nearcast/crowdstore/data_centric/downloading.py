@@ -59,6 +59,7 @@ class Downloading:
         self._timeout: Final = timeout
         self._number: Final = number
         self._open: Final[dict[int, Download]] = {}
+        self._random: Final = desk.host.random("crowdstore serving")
         self.served = 0
 
     def begin(self, metadata: Metadata, sources: list[Destination], got: Got) -> None:
@@ -122,7 +123,16 @@ class Downloading:
         del self._open[message.operation]
         download.got(content, None)
 
-    def serve(self, message: Fetch, member: Address | None) -> None:
+    def asked(self, destination: Destination, message: Fetch) -> None:
+        """Of a cell, the acting member answers."""
+        router = self._desk.router
+        if destination.node is None and not router.leads:
+            return
+        others = [each for each in router.members() if each != message.node]
+        member = self._random.choice(others) if others and destination.node is None else None
+        self._serve(message, member)
+
+    def _serve(self, message: Fetch, member: Address | None) -> None:
         """Send what is asked for; whoever does not have it passes that on, once, to another member of its cell, if there is one."""
         desk, to = self._desk, Cell(message.column, message.row)
         if to not in desk.grid:

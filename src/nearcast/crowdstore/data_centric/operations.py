@@ -24,7 +24,7 @@ class _Open:
     timer: Cancellable
 
 
-def _heedless(_outcome: Outcome) -> None:
+def heedless(_outcome: Outcome) -> None:
     """Nobody waits for it."""
 
 
@@ -47,7 +47,7 @@ class Operations:
         self._last += 1
         return self._last
 
-    def begin(self, number: int, messages: Iterable[tuple[Iterable[Cell], Message]], done: Done = _heedless) -> None:
+    def begin(self, number: int, messages: Iterable[tuple[Iterable[Cell], Message]], done: Done = heedless) -> None:
         """Tell each of the cells; ``done`` when all have answered, or have not, however often they were told."""
         left = {cell: message for cells, message in messages for cell in cells}
         opened = _Open(left, done, 1, self._timer(number))
