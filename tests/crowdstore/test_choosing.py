@@ -59,7 +59,7 @@ def test_a_rule_changes_above_one_threshold_and_back_below_another() -> None:
 def test_a_rule_without_hysteresis_is_refused() -> None:
     for wrong in ({"grown": 3.0, "shrunk": 4.0}, {"rounds": 0}, {"beat": 10.0}, {"calm": 0.9}, {"settling": 0.0}):
         with pytest.raises(InvalidPlan):
-            Rule(**wrong)
+            Rule(large=toys.KEPT, **wrong)
 
 
 def test_a_crowd_that_grows_changes_and_one_that_shrinks_changes_back() -> None:

@@ -35,18 +35,17 @@ from nearcast.transition.specification import MechanismSpec
 
 PORT: Final = 35
 _SMALL: Final = MechanismSpec("PL/SG")
-_LARGE: Final = MechanismSpec("DCS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """When to change; the mechanisms are by their specification, so parameters belong to them."""
 
-    small: MechanismSpec = _SMALL
-    """For small crowds that stay together."""
+    large: MechanismSpec
+    """For large crowds, and for those that come and go; DCS has to be told the area."""
 
-    large: MechanismSpec = _LARGE
-    """For large ones, and for those that come and go."""
+    small: MechanismSpec = _SMALL
+    """For small ones that stay together."""
 
     grown: float = 80.0
     """Hosts above which a crowd is large ..."""
@@ -88,6 +87,10 @@ class Rule:
         return running
 
 
+_NONE: Final = Rule(large=_SMALL)
+"""Only when to count: it wants nothing else than there is."""
+
+
 class Counted(Message, frozen=True, tag="crowd-count"):
     """What the sender runs, by which plan, and what it knows of the count."""
 
@@ -117,8 +120,11 @@ class Choosing(Component):
     """
 
     def __init__(self, rule: Rule | None = None, interface: str = "wifi") -> None:
+        if rule is not None:  # at once, not when the crowd has grown
+            MECHANISMS.parameters_of(rule.small)
+            MECHANISMS.parameters_of(rule.large)
         self._decides: Final = rule is not None
-        self._rule: Final = rule or Rule()
+        self._rule: Final = rule or _NONE
         self._interface: Final = interface
         self._count: Count | None = None
         self._said: tuple[MechanismSpec, int] | None = None

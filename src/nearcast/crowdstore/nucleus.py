@@ -15,6 +15,7 @@ from nearcast.crowdstore.objects import (
     SubscriptionKey,
     Withdrawal,
 )
+from nearcast.model.time import Instant
 from nearcast.runtime.host import Host
 from nearcast.runtime.ports import Link
 
@@ -41,6 +42,7 @@ class Tally:
 class _Wanted:
     subscription: CrowdSubscription
     notified: Notified
+    made: Instant
     told: dict[ObjectKey, None]
     """A dictionary as an ordered set."""
 
@@ -93,13 +95,18 @@ class Nucleus:
         wanted = self._wanted.get(key)
         return wanted.subscription if wanted else None
 
+    def made(self, key: SubscriptionKey) -> Instant | None:
+        """When; what was published before is its past, of which its application is told in batches, and all since unasked."""
+        wanted = self._wanted.get(key)
+        return wanted.made if wanted else None
+
     def told(self, key: SubscriptionKey) -> int:
         """How many objects its application was told of; none, if there is no such subscription."""
         wanted = self._wanted.get(key)
         return len(wanted.told) if wanted else 0
 
     def wants(self, subscription: CrowdSubscription, notified: Notified) -> None:
-        self._wanted[subscription.key] = _Wanted(subscription, notified, {})
+        self._wanted[subscription.key] = _Wanted(subscription, notified, self.host.now(), {})
 
     def wants_no_more(self, key: SubscriptionKey) -> CrowdSubscription | None:
         wanted = self._wanted.pop(key, None)

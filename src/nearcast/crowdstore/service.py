@@ -26,7 +26,7 @@ from nearcast.crowdstore.objects import (
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
 from nearcast.errors import InvalidEvent, InvalidInput, InvalidSubscription, UnknownName
-from nearcast.model.time import EVER, TimeFrame
+from nearcast.model.time import EVER, MICROSECONDS, Instant, TimeFrame
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.proxy import Proxy
@@ -34,6 +34,12 @@ from nearcast.transition.specification import MechanismSpec
 
 METADATA: Final = 1_200
 """Bytes of an object's metadata at most, name, tags and summary together: they travel with every notification, in one frame."""
+
+SETTLING: Final = 40.0
+"""Seconds after an exchange in which others may not have followed, or not have told yet what they have: what fails then proves little."""
+
+PAUSE: Final = 3.0
+"""Seconds after which it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,9 @@ class CrowdStore(Component):
 
         self._watchers: Final[list[Callable[[], None]]] = []
         self._operations = self._subscribed = self._succeeded = self._failed = 0
+        self._settled: Instant | None = None
+        """When the crowd will have gone over to the mechanism that runs here, as far as one can tell."""
+
         self._host: Host
         self._proxy: Proxy[Storage]
         self.nucleus: Nucleus
@@ -238,27 +247,38 @@ class CrowdStore(Component):
 
     def _begin(self, ask: Callable[[Storage, Done], None], done: Done) -> None:
         self._operations += 1
-        number = self._operations
-        self._under_way[number] = ask, done
-        ask(self._proxy.active, partial(self._ended, number))
+        self._under_way[self._operations] = ask, done
+        self._ask(self._operations)
+
+    def _ask(self, number: int) -> None:
+        begun = self._under_way.get(number)
+        if begun is not None:
+            begun[0](self._proxy.active, partial(self._ended, number))
 
     def _ended(self, number: int, outcome: Outcome) -> None:
         # A mechanism that was replaced may still come with an answer; the first one counts.
-        begun = self._under_way.pop(number, None)
-        if begun is not None:
-            self._succeeded += outcome.ok
-            self._failed += not outcome.ok
-            begun[1](outcome)
+        begun = self._under_way.get(number)
+        if begun is None:
+            return
+        in_vain = outcome.failure in (Failure.TIMED_OUT, Failure.NOT_FOUND)
+        if in_vain and self._settled is not None and self._host.now() < self._settled:
+            self._host.timers.after(PAUSE, partial(self._ask, number))
+            return
+        del self._under_way[number]
+        self._succeeded += outcome.ok
+        self._failed += not outcome.ok
+        begun[1](outcome)
 
     def _ask_again(self) -> None:
         # After the switch, and after ``bootstrap``: not in the middle of either.
+        self._settled = self._host.now() + round(SETTLING * MICROSECONDS)
         self._host.timers.after(0, self._go_on)
         for changed in self._watchers:
             changed()
 
     def _go_on(self) -> None:
-        for number, (ask, _) in list(self._under_way.items()):
-            ask(self._proxy.active, partial(self._ended, number))
+        for number in list(self._under_way):
+            self._ask(number)
 
 
 def _checked(tags: Iterable[str]) -> tuple[str, ...]:

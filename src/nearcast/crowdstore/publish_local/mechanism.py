@@ -102,6 +102,7 @@ class PublishLocalStorage(Storage):
     def stop_mechanism(self) -> None:
         self.router.stop()
         self._flooding.stop()
+        self._notifying.stop()
         self._downloading.stop()
         self._joining.stop()
         for timer in self._soon.values():

@@ -13,9 +13,13 @@ from nearcast.crowdstore.publish_local.messages import More, Notify, Unwanted
 from nearcast.crowdstore.unicast.messages import MOST_HOPS, Packet
 from nearcast.crowdstore.unicast.router import Router, in_frames
 from nearcast.model.time import Instant
+from nearcast.runtime.ports import Cancellable
 
 MOST_HOSTS: Final = 4_096
 """Of which one subscription remembers that they have more."""
+
+GATHERING: Final = 0.5
+"""Seconds within which the packets of a batch have come."""
 
 
 class Notifying:
@@ -32,6 +36,14 @@ class Notifying:
 
         self._more: Final[dict[SubscriptionKey, dict[str, tuple[Instant, str]]]] = {}
         """Of own subscriptions: who has more of the past, and after what it goes on."""
+
+        self._since: Final[dict[tuple[SubscriptionKey, str], tuple[Instant, str] | None]] = {}
+        """Who is about to be asked for what it has published since the subscription was made, and after what; none: for all of it."""
+
+        self._asked_since: Final[dict[tuple[SubscriptionKey, str], None]] = {}
+        """Who was asked for all of it."""
+
+        self._timers: Final[dict[tuple[SubscriptionKey, str], Cancellable]] = {}
 
         self.told = 0
         self.foreign = 0
@@ -109,26 +121,60 @@ class Notifying:
             self._remember(key, source, _place(notify.objects[-1]), notify.left)
 
     def _remember(self, key: SubscriptionKey, source: str, last: tuple[Instant, str], left: int) -> None:
+        made = self._nucleus.made(key)
+        assert made is not None  # `heard` has looked
+        if last[0] >= made:
+            # Of what was published since, the application hears unasked, however much it is: it was told of late, because
+            # the mechanism was exchanged, or this host or that one was away.
+            if left:
+                before = self._since.get((key, source))
+                self._ask_since(key, source, last if before is None else max(last, before))
+            return
         hosts = self._more.setdefault(key, {})
         if left and (source in hosts or len(hosts) < MOST_HOSTS):
             hosts[source] = max(last, hosts.get(source, last))
+            if (key, source) not in self._asked_since:
+                self._asked_since[key, source] = None
+                self._ask_since(key, source, None)
         elif not left:
             hosts.pop(source, None)
         if not hosts:
             del self._more[key]
 
+    def _ask_since(self, key: SubscriptionKey, source: str, after: tuple[Instant, str] | None) -> None:
+        """Soon: a batch comes in several packets."""
+        self._since[key, source] = after
+        if (key, source) not in self._timers:
+            later = partial(self._go_on, key, source)
+            self._timers[key, source] = self._nucleus.host.timers.after(GATHERING, later)
+
+    def _go_on(self, key: SubscriptionKey, source: str) -> None:
+        del self._timers[key, source]
+        after, made = self._since.pop((key, source)), self._nucleus.made(key)
+        if made is not None:
+            self._ask(source, key, after or (made, ""))
+
     def more(self, key: SubscriptionKey) -> None:
-        name = self._nucleus.name
-        for source, (published, last) in self._more.pop(key, {}).items():
-            more = More(name, source, MOST_HOPS, key, published, last)
-            if source == name:
-                self._nucleus.host.timers.after(0, lambda own=more: self.asked(own))  # type: ignore[misc]
-            else:
-                self._send(more)
+        for source, after in self._more.pop(key, {}).items():
+            self._ask(source, key, after)
+
+    def _ask(self, source: str, key: SubscriptionKey, after: tuple[Instant, str]) -> None:
+        more = More(self._nucleus.name, source, MOST_HOPS, key, *after)
+        if source == self._nucleus.name:
+            self._nucleus.host.timers.after(0, partial(self.asked, more))
+        else:
+            self._send(more)
 
     def ended(self, key: SubscriptionKey) -> None:
         """An own subscription."""
         self._more.pop(key, None)
+        for asked in [asked for asked in self._asked_since if asked[0] == key]:
+            del self._asked_since[asked]
+
+    def stop(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
 
 def _place(metadata: Metadata) -> tuple[Instant, str]:
