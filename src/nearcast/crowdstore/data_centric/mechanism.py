@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from nearcast.crowdstore.data_centric.anti_entropy import AntiEntropy
@@ -33,11 +34,12 @@ from nearcast.crowdstore.data_centric.messages import (
     Sums,
     Unpublish,
 )
-from nearcast.crowdstore.data_centric.operations import Operations, heedless
+from nearcast.crowdstore.data_centric.operations import Operations
 from nearcast.crowdstore.data_centric.parameters import Settings
 from nearcast.crowdstore.data_centric.requests import Requests
 from nearcast.crowdstore.data_centric.retrieving import Retrieving
 from nearcast.crowdstore.data_centric.statistics import DataCentricStatistics
+from nearcast.crowdstore.data_centric.telling import Telling
 from nearcast.crowdstore.geographic.grid import Cell, CellGrid
 from nearcast.crowdstore.geographic.interface import Destination, Passenger
 from nearcast.crowdstore.geographic.presence import Presence
@@ -68,52 +70,62 @@ class DataCentricStorage(Storage, Passenger):
         self._anti_entropy: Final = AntiEntropy(desk, self._keeping.absorb)
         self._handing_over: Final = HandingOver(desk, self._operations)
         self.joining: Final = Joining(desk, settings.listen, settings.tries, self._keeping.absorb, self._became_member)
-        self._ticking: Cancellable | None = None
+        self._telling: Final = Telling(nucleus, self, lasting=settings.hand_over)
+        self._timers: Final[list[Cancellable]] = []
 
-    # Mechanism
+    # Mechanism.  A predecessor has the port until it was stopped: so it is opened afterwards.
 
-    def start_mechanism(self) -> None:
+    def bootstrap(self) -> None:
+        """What is in the nucleus becomes known as soon as this host is a member of a cell (``_became_member``)."""
         self.desk.router.start()
-        period = self._settings.period
-        first = period * (0.5 + self.desk.host.random("crowdstore ticks").random())
-        self._ticking = self.desk.host.timers.every(period, self._tick, first=first)
+        settings, timers = self._settings, self.desk.host.timers
+        first = settings.period * (0.5 + self.desk.host.random("crowdstore ticks").random())
+        self._timers.append(timers.every(settings.period, self._tick, first=first))
+        self._timers.append(timers.after(settings.timeout * settings.tries, self._telling.wait_no_longer))
+
+    def tell_again(self) -> None:
+        self._telling.again()
 
     def stop_mechanism(self) -> None:
-        if self._ticking is not None:
-            self._ticking.cancel()
-            self._ticking = None
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
         self.joining.stop()
+        self._telling.stop()
         self._operations.stop()
         self._downloading.stop()
         self._handing_over.stop()
         self._retrieving.stop()
         self.desk.router.stop()
 
-    def bootstrap(self) -> None:
-        """What is in the nucleus becomes known as soon as this host is a member of a cell (``_became_member``)."""
-        for publication in self._nucleus.published.values():
-            self.publish(publication, heedless)
-        for subscription in self._nucleus.subscriptions:
-            self.subscribe(subscription, heedless)
-
     # Storage
 
     def publish(self, publication: Publication, done: Done) -> None:
-        self._requests.publish(publication.metadata, done)
-        if self.desk.router.cell is not None:
+        self._telling.when_member(partial(self._publish, publication, done))
+
+    def _publish(self, publication: Publication, done: Done) -> None:
+        key, cell = publication.key, self.desk.router.cell
+        self._requests.publish(publication.metadata, self._telling.noting(key, done))
+        if cell is not None and cell == self._requests.active(key) and not self.desk.state.kept(key):
             self._keeping.take(Kept(publication.metadata))
             self._copies.spread(publication)
 
     def unpublish(self, metadata: Metadata, done: Done) -> None:
+        self._telling.forget(metadata.key)
         self._requests.unpublish(metadata, done)
 
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
-        self._requests.subscribe(subscription, done)
+        noting = self._telling.noting(subscription.key, done)
+        if self.desk.router.place is not None:
+            self._requests.subscribe(subscription, noting)
+        else:  # nobody could answer
+            self._telling.when_member(partial(self._requests.subscribe, subscription, noting))
 
     def more(self, subscription: SubscriptionKey) -> None:
         self._requests.more(subscription)
 
     def unsubscribe(self, subscription: CrowdSubscription, done: Done) -> None:
+        self._telling.forget(subscription.key)
         self._requests.unsubscribe(subscription, done)
 
     def download(self, metadata: Metadata, done: Done) -> None:
@@ -226,6 +238,7 @@ class DataCentricStorage(Storage, Passenger):
         cell = self.desk.router.cell
         if cell is not None:
             self._requests.relocated(cell, self._copies.tags())
+            self._telling.became_member()
 
     def _tick(self) -> None:
         self.desk.state.prune(self.desk.now())

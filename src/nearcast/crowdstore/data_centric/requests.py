@@ -37,13 +37,22 @@ class Requests:
         self._further: Final[dict[tuple[SubscriptionKey, int, Cell], tuple[Instant, ObjectKey]]] = {}
         """Up to where the past has been told, where there is more."""
 
+        self._since: Final[dict[tuple[SubscriptionKey, int, Cell], None]] = {}
+        """Who was asked for what was published since the subscription was made, because there is more than was told."""
+
     def publish(self, metadata: Metadata, done: Done) -> None:
         desk = self._desk
-        here = desk.here
-        self._active[metadata.key] = here
-        item = Item(metadata, *here, (Place(desk.now(), desk.router.address, *here),))
+        here, cell = desk.here, desk.router.cell
+        if cell is not None:
+            self._active.setdefault(metadata.key, cell)
+        active = self._active.get(metadata.key, here)
+        item = Item(metadata, *active, (Place(desk.now(), desk.router.address, *here),))
         number = self._operations.number()
         self._operations.begin(number, [(desk.homes(metadata.tags), Publish(number, item))], done)
+
+    def active(self, key: ObjectKey) -> Cell | None:
+        """The cell all of whose members have a copy of that publication of this host; none, if it was in none."""
+        return self._active.get(key)
 
     def unpublish(self, metadata: Metadata, done: Done) -> None:
         number = self._operations.number()
@@ -54,13 +63,17 @@ class Requests:
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         desk, frame = self._desk, subscription.frame
         here = desk.here
+        # Who is told again is told with the same keys: else parts of it would stay in cells that nobody remembers.
+        keys = [part.tag for part in self._parts.get(subscription.key, ())] or [
+            self._random.choice(sorted(each.present)) if each.present else EVERYTHING
+            for each in subscription.formula.conjunctions
+        ]
         parts = [
             Part(
-                subscription.key, index, desk.router.address,
-                self._random.choice(sorted(each.present)) if each.present else EVERYTHING,
+                subscription.key, index, desk.router.address, tag,
                 tuple(sorted(each.present)), tuple(sorted(each.absent)), frame.since, frame.until, *here, desk.now(),
             )
-            for index, each in enumerate(subscription.formula.conjunctions)
+            for index, (each, tag) in enumerate(zip(subscription.formula.conjunctions, keys, strict=True))
         ]  # fmt: skip
         self._parts[subscription.key] = parts
         left = [len(parts)]
@@ -75,26 +88,43 @@ class Requests:
             for cell in self._desk.cells_of(part):
                 after = self._further.pop((subscription, part.number, cell), None)
                 if after is not None:
-                    number = self._operations.number()
-                    self._operations.begin(number, [([cell], More(number, part, after))])
+                    self._ask(part, cell, after)
+
+    def _ask(self, part: Part, cell: Cell, after: tuple[Instant, ObjectKey]) -> None:
+        number = self._operations.number()
+        self._operations.begin(number, [([cell], More(number, part, after))])
 
     def unsubscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         number = self._operations.number()
         parts = self._parts.pop(subscription.key, [])
         cells = dict.fromkeys(cell for part in parts for cell in self._desk.cells_of(part))
-        for known in [each for each in self._further if each[0] == subscription.key]:
-            del self._further[known]
+        for known in [each for each in (*self._further, *self._since) if each[0] == subscription.key]:
+            self._further.pop(known, None)
+            self._since.pop(known, None)
         self._operations.begin(number, [(cells, Unsubscribe(number, subscription.key, self._desk.now()))], done)
 
     def found(self, message: Found) -> None:
         """Some of what a subscription matches in the past; the applications were told."""
         cell = Cell(message.column, message.row)
-        key = message.subscription, message.number, cell
-        wanted = self._desk.nucleus.subscription(message.subscription)
-        if message.items and message.total > len(message.items) and wanted:
+        made = self._desk.nucleus.made(message.subscription)
+        if message.items and message.total > len(message.items) and made is not None:
             last = message.items[-1].metadata
-            self._further[key] = last.published, last.key
+            self._there_is_more(message, cell, (last.published, last.key), made)
         self._operations.answered(message.operation, cell)
+
+    def _there_is_more(self, message: Found, cell: Cell, last: tuple[Instant, ObjectKey], made: Instant) -> None:
+        """Of what was published since the subscription was made the application hears unasked, of what was before when it asks for more."""
+        key = message.subscription, message.number, cell
+        part = next((each for each in self._parts.get(key[0], ()) if each.number == message.number), None)
+        if part is None:
+            return
+        if last[0] >= made:
+            self._ask(part, cell, last)
+            return
+        self._further[key] = last
+        if key not in self._since:
+            self._since[key] = None
+            self._ask(part, cell, (made, ObjectKey("", "")))
 
     def relocated(self, cell: Cell, copies: list[tuple[str, ...]]) -> None:
         """In a new cell: tell where this host's subscriptions and copies, with these tags, are now (5.2.3, 5.4.4)."""
