@@ -23,9 +23,7 @@ def cells(columns: int, rows: int, **parameters: Any) -> MechanismSpec:
     plane = Plane(HERE)
     # Not quite to the end: else a rounding error would add a row.
     low, high = plane.to_point(0.0, 0.0), plane.to_point(columns * SIDE - 0.1, rows * SIDE - 0.1)
-    return MechanismSpec.of(
-        "DCS", south=low.lat, west=low.lon, north=high.lat, east=high.lon, side=SIDE, **parameters
-    )
+    return MechanismSpec.of("DCS", south=low.lat, west=low.lon, north=high.lat, east=high.lon, side=SIDE, **parameters)
 
 
 class Choosers(Crowd):

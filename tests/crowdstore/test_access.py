@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.crowdstore import toys
 from tests.crowdstore.crowd import HERE, RANGE
+from tests.crowdstore.going_over import LOCAL, cells
 
 from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine, genuine_withdrawal, seal, unseal
+from nearcast.crowdstore.data_centric.entries import Item, withdrawn
+from nearcast.crowdstore.data_centric.mechanism import DataCentricStorage
+from nearcast.crowdstore.data_centric.messages import Copy, Entrusted, Publish, Unpublish
 from nearcast.crowdstore.objects import Metadata, ObjectKey, Proof, Sealing, Withdrawal, digest_of
 from nearcast.crowdstore.service import CrowdStore
 from nearcast.crowdstore.storage import Failure, Outcome
@@ -113,6 +117,9 @@ def test_what_was_damaged_or_truncated_is_unreadable(data: st.DataObject) -> Non
             unseal(bad, THING.key, "content", [BOB.reading])
 
 
+MECHANISMS = [toys.LOCAL, toys.KEPT, LOCAL, cells(1, 1)]
+
+
 class Town:
     """Three hosts with identities that all hear each other."""
 
@@ -135,11 +142,11 @@ class Town:
     def listen(self, identity: Identity) -> None:
         self.stores[identity.name].subscribe("goal", lambda metadata: self.told.append((identity.name, metadata)))
 
-    def run(self, seconds: float = 1.0) -> None:
+    def run(self, seconds: float = 12.0) -> None:
         self.simulation.run(self.simulation.now() + round(seconds * MICROSECONDS))
 
 
-@pytest.mark.parametrize("mechanism", [toys.LOCAL, toys.KEPT])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda spec: spec.name)
 def test_a_sealed_object_is_kept_by_all_and_read_by_its_readers(
     mechanism: MechanismSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +172,7 @@ def test_a_sealed_object_is_kept_by_all_and_read_by_its_readers(
     assert all(b"secret" not in held.content for held in town.stores[EVE.name].nucleus.held.values())
 
 
-@pytest.mark.parametrize("mechanism", [toys.LOCAL, toys.KEPT])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda spec: spec.name)
 def test_forged_things_are_told_to_nobody(mechanism: MechanismSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     toys.known(monkeypatch)
     town = Town(mechanism, ReadingKey(b"c" * 32))
@@ -199,6 +206,40 @@ def test_nobody_else_withdraws_what_was_signed(monkeypatch: pytest.MonkeyPatch) 
     assert [told for _, told in town.told] == [metadata]
     town.stores[ADA.name].unpublish("photo")
     town.run()
+    town.listen(BOB)
+    town.run()
+    assert len(town.told) == 1, "the owner can"
+
+
+def test_nobody_else_withdraws_from_cells_or_publishes_in_somebodys_name() -> None:
+    town = Town(cells(1, 1), ReadingKey(b"c" * 32))
+    town.run()
+    metadata = town.stores[ADA.name].publish("photo", b"abc", ["goal"])
+    town.run()
+    active, nucleus = town.stores[EVE.name]._proxy.active, town.stores[BOB.name].nucleus
+    assert isinstance(active, DataCentricStorage)
+    desk, (home,) = active.desk, active.desk.grid
+    forged = msgspec.structs.replace(THING, key=ObjectKey(ADA.name, "forged"), tags=("goal",))
+    at = desk.now()
+    for number, lie in enumerate((EVE.withdrawal(metadata), Withdrawal(metadata.key, metadata.published))):
+        desk.to_cells([home], Unpublish(number, lie, at))
+        desk.to_cells([home], Entrusted(number + 10, (withdrawn(lie, at),)))
+    for number, thing in enumerate((forged, EVE.signed(forged))):
+        desk.to_cells([home], Publish(number + 20, Item(thing, 0, 0)))
+        desk.tell(Copy(thing, 0, b""))
+    town.run()
+    town.listen(BOB)
+    town.run()
+    assert [told for _, told in town.told] == [metadata]
+    assert [key.name for key in nucleus.held] == ["photo"]
+    # A withdrawal that was heard once is none of what its owner publishes later.
+    old = ADA.withdrawal(msgspec.structs.replace(metadata, published=metadata.published - 1))
+    desk.to_cells([home], Unpublish(30, old, desk.now()))
+    town.run()
+    assert [key.name for key in nucleus.held] == ["photo"]
+    town.stores[ADA.name].unpublish("photo")
+    town.run()
+    assert not nucleus.held
     town.listen(BOB)
     town.run()
     assert len(town.told) == 1, "the owner can"

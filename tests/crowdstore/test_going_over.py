@@ -58,7 +58,9 @@ class Match:
     def _step(self) -> None:
         crowd, random = self.crowd, self.random
         host, what, now = self._somebody(), random.random(), crowd.simulation.now()
-        here = [key for key, thing in crowd.things.items() if thing.withdrawn is None and crowd.world.hosts[key.owner].up]
+        here = [
+            key for key, thing in crowd.things.items() if thing.withdrawn is None and crowd.world.hosts[key.owner].up
+        ]
         ours = [key for key in self._subscriptions if crowd.world.hosts[key.owner].up]
         if what < 0.5 or not here:
             self._numbers += 1
@@ -175,7 +177,9 @@ def test_a_download_under_way_is_carried_on_by_the_other_mechanism(first: Mechan
 
 
 @BOTH_WAYS
-def test_a_download_of_what_is_nowhere_fails_clearly_after_the_exchange(first: MechanismSpec, then: MechanismSpec) -> None:
+def test_a_download_of_what_is_nowhere_fails_clearly_after_the_exchange(
+    first: MechanismSpec, then: MechanismSpec
+) -> None:
     crowd = Choosers(grid(5, 3), first)
     crowd.run(15)
     photo = crowd.publish("n0", "photo", "goal")
@@ -372,3 +376,21 @@ def test_a_crowd_that_comes_and_goes_takes_the_mechanism_that_bears_it() -> None
 def test_a_rule_with_a_mechanism_that_cannot_be_is_refused_before_the_crowd_has_grown() -> None:
     with pytest.raises(InvalidPlan, match="south"):
         Choosers(grid(2, 1), LOCAL, Rule(large=MechanismSpec("DCS")))
+
+
+def test_what_is_withdrawn_before_its_owner_is_a_member_of_a_cell_is_never_told() -> None:
+    crowd = Choosers(grid(3, 1), cells(3, 1))
+    crowd.run(12)
+    crowd.world.hosts["n2"].fail()
+    crowd.world.hosts["n2"].join()
+    crowd.publish("n2", "mistake", "goal")
+    key = crowd.subscribe("n2", "goal")
+    crowd.unpublish("n2", "mistake")
+    crowd.unsubscribe("n2", key)
+    crowd.run(20)
+    crowd.subscribe("n0", "goal")
+    crowd.publish("n1", "photo", "goal")
+    crowd.run(10)
+    assert [key.name for _, key in crowd.heard.notified] == ["photo"]
+    assert {outcome.failure for _, outcome in crowd.heard.outcomes} == {None}
+    assert len(crowd.heard.outcomes) == 6

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from nearcast.crowdstore.access import genuine_withdrawal
 from nearcast.crowdstore.chunks import Assembly, chunk_count, chunk_of
 from nearcast.crowdstore.data_centric.desk import Desk
 from nearcast.crowdstore.data_centric.downloading import Downloading
 from nearcast.crowdstore.data_centric.messages import Copy
 from nearcast.crowdstore.geographic.interface import Destination
-from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication
+from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication, Withdrawal
 from nearcast.crowdstore.storage import Failure
 
 ASSEMBLING: Final = 32
@@ -72,10 +73,11 @@ class Copies:
         if content is not None:
             self.hold(Publication(metadata, content))
 
-    def withdrawn(self, key: ObjectKey) -> None:
+    def withdrawn(self, withdrawal: Withdrawal) -> None:
         """Active copies go, passive ones stay (5.3)."""
-        if key not in self._passive:
-            self._desk.nucleus.held.pop(key, None)
+        held, key = self._desk.nucleus.held, withdrawal.key
+        if key in held and key not in self._passive and genuine_withdrawal(withdrawal, held[key].metadata):
+            del held[key]
 
     def leave(self, kept: tuple[Metadata, ...], *, last: bool) -> None:
         """This host leaves the cell that keeps those; ``last``: nobody else has them."""

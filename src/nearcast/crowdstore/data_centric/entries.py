@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from nearcast.crowdstore.formula import Conjunction
-from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
+from nearcast.crowdstore.objects import Metadata, ObjectKey, Proof, SubscriptionKey, Withdrawal
 from nearcast.model.time import Instant
 
 EVERYTHING: Final = ""
@@ -139,13 +139,34 @@ class Gone(msgspec.Struct, frozen=True, array_like=True, tag="g"):
     owner: str
     name: str
     at: Instant
+    published: Instant = 0
+    """When the object was: of another one of that name, of a later life of its owner, it says nothing."""
+
+    proof: Proof | None = None
+    """That its owner withdraws the object."""
 
     @property
     def identity(self) -> Identity:
         return "g", "s" if self.subscription else "o", self.owner, self.name
 
+    @property
+    def withdrawal(self) -> Withdrawal:
+        return Withdrawal(ObjectKey(self.owner, self.name), self.published, self.proof)
+
     def merged(self, other: Gone) -> Gone:
-        return max(self, other, key=lambda gone: gone.at)
+        return max(self, other, key=lambda gone: (gone.published, gone.at, msgspec.msgpack.encode(gone.proof)))
+
+
+def withdrawn(withdrawal: Withdrawal, at: Instant) -> Gone:
+    key = withdrawal.key
+    return Gone(
+        subscription=False,
+        owner=key.owner,
+        name=key.name,
+        at=at,
+        published=withdrawal.published,
+        proof=withdrawal.proof,
+    )
 
 
 Entry = Indexed | Part | Kept | Gone

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from nearcast.crowdstore.data_centric.desk import Desk
-from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Gone, Indexed, Kept, Part, Place
+from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Gone, Indexed, Kept, Part, Place, withdrawn
 from nearcast.crowdstore.data_centric.matching import Matching, valid
 from nearcast.crowdstore.data_centric.messages import (
     Answered,
@@ -26,14 +26,20 @@ from nearcast.crowdstore.data_centric.messages import (
     Unsubscribe,
 )
 from nearcast.crowdstore.geographic.grid import Cell
-from nearcast.crowdstore.objects import Metadata, ObjectKey
+from nearcast.crowdstore.objects import Metadata, ObjectKey, Withdrawal
 from nearcast.model.time import Instant
 from nearcast.runtime.ports import Address
 
 
 class Keeping:
     def __init__(
-        self, desk: Desk, matching: Matching, batch: int, acts: Callable[[], bool], lacks: Callable[[Metadata], None]
+        self,
+        desk: Desk,
+        matching: Matching,
+        batch: int,
+        acts: Callable[[], bool],
+        lacks: Callable[[Metadata], None],
+        forgets: Callable[[Withdrawal], None],
     ) -> None:
         self._desk: Final = desk
         self._matching: Final = matching
@@ -41,6 +47,9 @@ class Keeping:
         self._acts: Final = acts
         self._lacks: Final = lacks
         """Told of objects that all members should have a copy of, and this one does not."""
+
+        self._forgets: Final = forgets
+        """Told of objects that nobody need have a copy of any more."""
 
     def receive(self, source: Address, origin: Cell, home: Cell, message: Operation) -> None:
         """An operation for one cell: this host's own, or one that it stands in for."""
@@ -63,8 +72,8 @@ class Keeping:
             tags = tuple(tag for tag in message.item.metadata.tags if desk.grid.cell_of(tag) == home)
             return bool(tags) and self.take(Indexed(message.item, tags))
         if isinstance(message, Unpublish):
-            desk.state.put(Gone(subscription=False, owner=message.key.owner, name=message.key.name, at=message.at), now)
-        elif isinstance(message, Unsubscribe):
+            return self.take(withdrawn(message.withdrawal, message.at))
+        if isinstance(message, Unsubscribe):
             desk.state.put(Gone(subscription=True, owner=message.key.owner, name=message.key.name, at=message.at), now)
         elif isinstance(message, Relocated):
             return self._relocated(message)
@@ -87,6 +96,8 @@ class Keeping:
         known = isinstance(before, Indexed) and isinstance(entry, Indexed) and {*entry.tags} <= {*before.tags}
         if changed and isinstance(entry, Indexed) and not known and self._acts():
             self._matching.publication(entry)
+        if changed and isinstance(entry, Gone) and not entry.subscription:
+            self._forgets(entry.withdrawal)
         return True
 
     def absorb(self, entries: Iterable[Entry]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from nearcast.crowdstore.access import genuine, genuine_withdrawal
 from nearcast.crowdstore.data_centric.desk import Desk
-from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Indexed, Item, Kept, Part
+from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Gone, Indexed, Item, Part
 from nearcast.crowdstore.data_centric.messages import Notify
 from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.geographic.interface import Destination
@@ -32,14 +33,17 @@ class _Waiting:
 
 
 def valid(entry: Entry, desk: Desk) -> bool:
-    """Whether it can be kept at all; whoever sent it may be wrong."""
+    """Whether it can be kept at all; whoever sent it may be wrong, or lie (``access``)."""
     if isinstance(entry, Indexed):
         item, tags = entry.item, entry.item.metadata.tags
         places = (item.active, *(place.cell for place in item.replicas))
-        return bool(tags) and {*entry.tags} <= {*tags} and all(Cell(*place) in desk.grid for place in places)
+        possible = bool(tags) and {*entry.tags} <= {*tags} and all(Cell(*place) in desk.grid for place in places)
+        return possible and genuine(item.metadata)
     if isinstance(entry, Part):
         return (entry.tag == EVERYTHING or entry.tag in entry.present) and Cell(*entry.cell) in desk.grid
-    return not isinstance(entry, Kept) or (bool(entry.metadata.tags) and 0 <= entry.metadata.size < 1 << 40)
+    if isinstance(entry, Gone):
+        return entry.subscription or genuine_withdrawal(entry.withdrawal)
+    return bool(entry.metadata.tags) and genuine(entry.metadata)
 
 
 class Matching:

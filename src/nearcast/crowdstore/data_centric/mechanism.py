@@ -32,7 +32,6 @@ from nearcast.crowdstore.data_centric.messages import (
     Operation,
     State,
     Sums,
-    Unpublish,
 )
 from nearcast.crowdstore.data_centric.operations import Operations
 from nearcast.crowdstore.data_centric.parameters import Settings
@@ -46,7 +45,7 @@ from nearcast.crowdstore.geographic.presence import Presence
 from nearcast.crowdstore.geographic.router import CellRouter
 from nearcast.crowdstore.nucleus import Nucleus
 from nearcast.crowdstore.objects import CrowdSubscription, Metadata, Publication, SubscriptionKey
-from nearcast.crowdstore.storage import Done, Storage
+from nearcast.crowdstore.storage import DONE, Done, Storage
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Cancellable
 
@@ -66,7 +65,9 @@ class DataCentricStorage(Storage, Passenger):
         self._requests: Final = Requests(desk, self._operations)
         self._retrieving: Final = Retrieving(desk, self._operations, self._downloading, self._copies, settings.tries)
         self._matching: Final = Matching(desk, settings.patience)
-        self._keeping: Final = Keeping(desk, self._matching, settings.batch, self._acts, self._copies.lacks)
+        self._keeping: Final = Keeping(
+            desk, self._matching, settings.batch, self._acts, self._copies.lacks, self._copies.withdrawn
+        )
         self._anti_entropy: Final = AntiEntropy(desk, self._keeping.absorb)
         self._handing_over: Final = HandingOver(desk, self._operations)
         self.joining: Final = Joining(desk, settings.listen, settings.tries, self._keeping.absorb, self._became_member)
@@ -105,6 +106,9 @@ class DataCentricStorage(Storage, Passenger):
 
     def _publish(self, publication: Publication, done: Done) -> None:
         key, cell = publication.key, self.desk.router.cell
+        if key not in self._nucleus.published:  # withdrawn while it waited
+            done(DONE)
+            return
         self._requests.publish(publication.metadata, self._telling.noting(key, done))
         if cell is not None and cell == self._requests.active(key) and not self.desk.state.kept(key):
             self._keeping.take(Kept(publication.metadata))
@@ -119,7 +123,13 @@ class DataCentricStorage(Storage, Passenger):
         if self.desk.router.place is not None:
             self._requests.subscribe(subscription, noting)
         else:  # nobody could answer
-            self._telling.when_member(partial(self._requests.subscribe, subscription, noting))
+            self._telling.when_member(partial(self._subscribe, subscription, noting))
+
+    def _subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
+        if self._nucleus.subscription(subscription.key) is None:  # ended while it waited
+            done(DONE)
+        else:
+            self._requests.subscribe(subscription, done)
 
     def more(self, subscription: SubscriptionKey) -> None:
         self._requests.more(subscription)
@@ -148,8 +158,6 @@ class DataCentricStorage(Storage, Passenger):
         if isinstance(message, Operation):
             if self.desk.router.cell is not None and destination.node is None:
                 self._keeping.receive(source, origin, destination.cell, message)
-                if isinstance(message, Unpublish):
-                    self._copies.withdrawn(message.key)
         elif isinstance(message, Fetch):
             self._downloading.asked(destination, message)
         elif destination.node is None:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from nearcast.crowdstore.data_centric.entries import Coordinate, Entry, Item, Part
-from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
+from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey, Withdrawal
 from nearcast.model.time import Instant
 from nearcast.runtime.messages import Message
 
@@ -29,7 +29,7 @@ class Publish(Operation, frozen=True, tag="crowd-publish"):
 
 
 class Unpublish(Operation, frozen=True, tag="crowd-unpublish"):
-    key: ObjectKey
+    withdrawal: Withdrawal
     at: Instant
 
 

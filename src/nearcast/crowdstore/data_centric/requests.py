@@ -58,7 +58,9 @@ class Requests:
         number = self._operations.number()
         cells = self._desk.homes(metadata.tags)
         cells[self._active.pop(metadata.key, self._desk.here)] = None
-        self._operations.begin(number, [(cells, Unpublish(number, metadata.key, self._desk.now()))], done)
+        self._operations.begin(
+            number, [(cells, Unpublish(number, self._desk.nucleus.withdrawal(metadata), self._desk.now()))], done
+        )
 
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         desk, frame = self._desk, subscription.frame

@@ -73,8 +73,9 @@ class CellState:
             if entry.until is not None and entry.until + self.memory < now:
                 return True
             return ("g", "s", entry.subscription.owner, entry.subscription.name) in self.entries
-        key = entry.key if isinstance(entry, Indexed) else entry.metadata.key
-        return ("g", "o", key.owner, key.name) in self.entries
+        metadata = entry.item.metadata if isinstance(entry, Indexed) else entry.metadata
+        gone = self.entries.get(("g", "o", metadata.key.owner, metadata.key.name))
+        return isinstance(gone, Gone) and gone.published == metadata.published
 
     def _withdraw(self, gone: Gone) -> None:
         if gone.subscription:
@@ -85,7 +86,7 @@ class CellState:
         else:
             for kind in "ik":
                 entry = self.entries.get((kind, gone.owner, gone.name))
-                if entry is not None:
+                if entry is not None and self._is_over(entry, gone.at):
                     self._take(entry)
 
     def prune(self, now: Instant) -> None:

@@ -44,7 +44,7 @@ class Telling:
         self.wait_no_longer()
         if not self._told:
             self._told = True
-            self._queue += [partial(self._withdraw, metadata) for metadata in self._nucleus.withdrawn.values()]
+            self._queue.extend(partial(self._withdraw, metadata) for metadata in self._nucleus.withdrawn.values())
             self.again()
 
     def wait_no_longer(self) -> None:
@@ -58,8 +58,8 @@ class Telling:
     def again(self) -> None:
         """All that nobody has answered for, nor is being asked to."""
         nucleus = self._nucleus
-        self._queue += [partial(self._publish, it) for it in nucleus.published.values() if self._is_open(it.key)]
-        self._queue += [partial(self._subscribe, it) for it in nucleus.subscriptions if self._is_open(it.key)]
+        self._queue.extend(partial(self._publish, it) for it in nucleus.published.values() if self._is_open(it.key))
+        self._queue.extend(partial(self._subscribe, it) for it in nucleus.subscriptions if self._is_open(it.key))
         if self._queue and self._timer is None:
             self._arm()
 
