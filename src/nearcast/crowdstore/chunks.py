@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from nearcast.crowdstore.objects import Metadata, digest_of
@@ -26,43 +25,50 @@ def chunk_of(content: bytes, number: int) -> bytes:
 
 
 class Assembly:
-    """An object that is coming in."""
+    """An object that is coming in.  It takes as much room as has come: how large the object is, is only what somebody says."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.metadata: Final = metadata
-        self._chunks: Final[list[bytes | None]] = [None] * chunk_count(metadata.size)
-        self._left = len(self._chunks)
+        self._count: Final = chunk_count(metadata.size)
+        self._chunks: Final[dict[int, bytes]] = {}
+        self._first = 0
+        """All before this one are here."""
 
     def add(self, number: int, data: bytes) -> bool:
         """Take a chunk; false if it is of no use: not of this object, or here already."""
-        if not 0 <= number < len(self._chunks) or self._chunks[number] is not None or len(data) != self._length(number):
+        if not 0 <= number < self._count or number in self._chunks or len(data) != self._length(number):
             return False
         self._chunks[number] = data
-        self._left -= 1
         return True
 
     def missing(self, most: int) -> tuple[int, ...]:
         """The first of those that have not come."""
+        while self._first in self._chunks:
+            self._first += 1
         found: list[int] = []
-        for number, chunk in enumerate(self._chunks):
+        for number in range(self._first, self._count):
             if len(found) == most:
                 break
-            if chunk is None:
+            if number not in self._chunks:
                 found.append(number)
         return tuple(found)
 
     @property
+    def size(self) -> int:
+        """Bytes that have come."""
+        return len(self._chunks) * CHUNK
+
+    @property
     def complete(self) -> bool:
-        return not self._left
+        return len(self._chunks) == self._count
 
     def content(self) -> bytes | None:
         """The object, once it is complete; none, and all is forgotten, if it is not what was published."""
-        chunks: Iterable[bytes] = (chunk for chunk in self._chunks if chunk is not None)
-        content = b"".join(chunks)
+        content = b"".join(self._chunks[number] for number in range(self._count))
         if digest_of(content) == self.metadata.digest:
             return content
-        self._chunks[:] = [None] * len(self._chunks)
-        self._left = len(self._chunks)
+        self._chunks.clear()
+        self._first = 0
         return None
 
     def _length(self, number: int) -> int:

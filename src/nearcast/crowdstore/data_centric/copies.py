@@ -5,17 +5,23 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from nearcast.crowdstore.access import genuine_withdrawal
 from nearcast.crowdstore.chunks import Assembly, chunk_count, chunk_of
 from nearcast.crowdstore.data_centric.desk import Desk
 from nearcast.crowdstore.data_centric.downloading import Downloading
+from nearcast.crowdstore.data_centric.entries import Gone
 from nearcast.crowdstore.data_centric.messages import Copy
 from nearcast.crowdstore.geographic.interface import Destination
-from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication, Withdrawal
+from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication
 from nearcast.crowdstore.storage import Failure
 
 ASSEMBLING: Final = 32
-"""Objects of the cell that are coming in."""
+"""Objects of the cell that are coming in, unasked."""
+
+COPYING: Final = 4
+"""Objects of the cell that a member gets from others at a time: a newcomer lacks all of them."""
+
+ROOM: Final = 2**28
+"""Bytes of objects that a host holds for its cell; whatever would be more, others may have."""
 
 
 class Copies:
@@ -23,11 +29,19 @@ class Copies:
         self._desk: Final = desk
         self._downloading: Final = downloading
         self._tries: Final = tries
-        self._passive: Final[dict[ObjectKey, None]] = {}
-        """Copies that this host has for itself, and that are in replication lists."""
+        self._passive: Final[dict[ObjectKey, None]] = dict.fromkeys(desk.nucleus.held)
+        """Copies that this host has for itself, those of an earlier life included, and that are in replication lists."""
 
         self._assembling: Final[dict[ObjectKey, Assembly]] = {}
         self._copying: Final[dict[ObjectKey, None]] = {}
+        self._missed: Final[dict[ObjectKey, int]] = {}
+        """How often nobody of the cell had it."""
+
+        self._active: Final[dict[ObjectKey, int]] = {}
+        """Copies that this host holds as a member, with their sizes."""
+
+        self._size = 0
+        """Of all of them."""
 
     def spread(self, publication: Publication) -> None:
         """To all other members of the cell."""
@@ -38,7 +52,7 @@ class Copies:
     def told(self, message: Copy) -> Publication | None:
         """The object, once all of it is here."""
         metadata = message.metadata
-        if self._desk.nucleus.content_of(metadata.key) is not None or not 0 <= metadata.size < 1 << 32:
+        if self._has(metadata) or not self._fits(metadata):
             return None
         found = self._assembling.get(metadata.key)
         if found is None or found.metadata != metadata:
@@ -51,10 +65,20 @@ class Copies:
         content = found.content()
         return None if content is None else Publication(metadata, content)
 
+    def _has(self, metadata: Metadata) -> bool:
+        found = self._desk.nucleus.content_of(metadata.key)
+        return found is not None and found.metadata == metadata
+
+    def _fits(self, metadata: Metadata) -> bool:
+        coming = sum(each.size for each in self._assembling.values())
+        return self._size + coming + metadata.size <= ROOM
+
     def hold(self, publication: Publication) -> None:
         """As a member, if the cell keeps it."""
-        if self._desk.state.kept(publication.key):
+        if self._desk.state.kept(publication.key) and self._fits(publication.metadata):
             self._desk.nucleus.held[publication.key] = publication
+            self._size += publication.metadata.size - self._active.pop(publication.key, 0)
+            self._active[publication.key] = publication.metadata.size
 
     def hold_for_itself(self, publication: Publication) -> None:
         self._desk.nucleus.held[publication.key] = publication
@@ -63,30 +87,47 @@ class Copies:
     def lacks(self, metadata: Metadata) -> None:
         """All members should have it, but this one has not heard (all of) it."""
         members, cell = self._desk.router.members(), self._desk.router.cell
-        if members and cell is not None and metadata.key not in self._copying:
+        if metadata.key in self._copying or len(self._copying) >= COPYING or self._has(metadata):
+            return
+        if members and cell is not None and self._fits(metadata):
             self._copying[metadata.key] = None
             sources = [Destination(cell, member) for member in members[: self._tries]]
             self._downloading.begin(metadata, sources, partial(self._copied, metadata))
 
     def _copied(self, metadata: Metadata, content: bytes | None, _failure: Failure | None) -> None:
         self._copying.pop(metadata.key, None)
-        if content is not None:
-            self.hold(Publication(metadata, content))
+        if content is None:
+            self._missed[metadata.key] = self._missed.get(metadata.key, 0) + 1
+            return
+        self.hold(Publication(metadata, content))
+        self.mend()
 
-    def withdrawn(self, withdrawal: Withdrawal) -> None:
+    def mend(self) -> None:
+        """Get what this member lacks, some of it at a time."""
+        for metadata in self._desk.state.all_kept():
+            if len(self._copying) >= COPYING:
+                return
+            if self._missed.get(metadata.key, 0) < self._tries:
+                self.lacks(metadata)
+
+    def withdrawn(self, gone: Gone) -> None:
         """Active copies go, passive ones stay (5.3)."""
-        held, key = self._desk.nucleus.held, withdrawal.key
-        if key in held and key not in self._passive and genuine_withdrawal(withdrawal, held[key].metadata):
+        key, held = gone.withdrawal.key, self._desk.nucleus.held
+        if key in held and key not in self._passive and gone.covers(held[key].metadata):
             del held[key]
+            self._size -= self._active.pop(key, 0)
 
     def leave(self, kept: tuple[Metadata, ...], *, last: bool) -> None:
         """This host leaves the cell that keeps those; ``last``: nobody else has them."""
         held = self._desk.nucleus.held
         if last:
             self._passive.update(dict.fromkeys(metadata.key for metadata in kept if metadata.key in held))
-        for metadata in kept:
-            if metadata.key not in self._passive:
-                held.pop(metadata.key, None)
+        for key in self._active:
+            if key not in self._passive:
+                held.pop(key, None)
+        self._active.clear()
+        self._missed.clear()
+        self._size = 0
         self._assembling.clear()
 
     def tags(self) -> list[tuple[str, ...]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
 import msgspec
 
 from nearcast.crowdstore.data_centric.entries import EVERYTHING, Part
-from nearcast.crowdstore.data_centric.messages import KINDS, Piece
+from nearcast.crowdstore.data_centric.messages import FRAME, KINDS, PIECES, Piece
 from nearcast.crowdstore.data_centric.state import CellState
 from nearcast.crowdstore.geographic.grid import Cell, CellGrid
 from nearcast.crowdstore.geographic.interface import Destination, Router
@@ -18,14 +18,13 @@ from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.messages import Codec, Message, encoded
 from nearcast.runtime.ports import Address
 
-FRAME: Final = 1_400
-"""Bytes of a message that still fits, with the router's header, into one frame of 2,300; longer ones go in pieces."""
-
 CELLS: Final = 100
 """So many cells are named by one message."""
 
 UNFINISHED: Final = 64
-"""Messages of which some pieces have come, at most."""
+"""Messages of which some pieces have come, at most; of each sender, ``UNFINISHED_OF_ONE``, so that one that begins many disturbs no other."""
+
+UNFINISHED_OF_ONE: Final = 8
 
 
 class Desk:
@@ -38,7 +37,7 @@ class Desk:
         self.state: Final = CellState(round(memory * MICROSECONDS))
         self.router: Router
         self._codec: Final[Codec[Message]] = Codec(*KINDS)
-        self._pieces: Final[dict[tuple[Address, int], dict[int, bytes]]] = {}
+        self._pieces: Final[dict[tuple[Address, int, int], dict[int, bytes]]] = {}
 
     def now(self) -> Instant:
         return self.host.now()
@@ -85,16 +84,31 @@ class Desk:
             return None
 
     def _put_together(self, source: Address, piece: Piece) -> Message | None:
-        key = source, piece.whole
-        found = self._pieces.setdefault(key, {})
+        if piece.number >= piece.count:
+            return None
+        key = source, piece.whole, piece.count
+        found = self._pieces.pop(key, {})
         found[piece.number] = piece.data
         if len(found) < piece.count:
-            if len(self._pieces) > UNFINISHED:
-                del self._pieces[next(iter(self._pieces))]
+            self._make_room(source)
+            self._pieces[key] = found  # the last that is given up
             return None
-        del self._pieces[key]
-        whole = self._codec.decoded(b"".join(found[number] for number in sorted(found)))
+        data = b"".join(found[number] for number in range(piece.count))
+        if _hash(data) != piece.whole:
+            return None
+        whole = self._codec.decoded(data)
         return None if isinstance(whole, Piece) else whole
+
+    def _make_room(self, source: Address) -> None:
+        own = [key for key in self._pieces if key[0] == source]
+        if len(own) >= UNFINISHED_OF_ONE:
+            del self._pieces[own[0]]
+        elif len(self._pieces) >= UNFINISHED:
+            del self._pieces[next(iter(self._pieces))]
+
+
+def _hash(data: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
 
 
 def payloads(message: Message) -> list[bytes]:
@@ -102,12 +116,12 @@ def payloads(message: Message) -> list[bytes]:
     data = encoded(message)
     if len(data) <= FRAME:
         return [data]
-    whole = int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
     parts = [data[start : start + FRAME] for start in range(0, len(data), FRAME)]
-    return [encoded(Piece(whole, number, len(parts), part)) for number, part in enumerate(parts)]
+    assert len(parts) <= PIECES, f"a message of {len(data)} bytes, which nobody would read: {type(message).__name__}"
+    return [encoded(Piece(_hash(data), number, len(parts), part)) for number, part in enumerate(parts)]
 
 
-def batches(sizes: Iterable[int], most: int = FRAME - 200) -> Iterable[int]:
+def batches(sizes: Iterable[int], most: int = FRAME - 200) -> Iterator[int]:
     """How many of the things with these sizes go into each message of that size; at least one."""
     count = total = 0
     for size in sizes:

@@ -36,7 +36,14 @@ class Download:
         self.refused = True
         """Everybody so far has said no, and nobody has kept silent."""
 
+        self.gave = False
+        """The one who was asked last has sent something since."""
+
         self.timer: Cancellable | None = None
+
+    def answers(self, source: Address) -> bool:
+        """Whether that one was asked; of a cell, any of its members, or whoever stands in for it, may answer."""
+        return self.at.node is None or self.at.node == source
 
 
 def sources_of(item: Item, desk: Desk, tries: int) -> list[Destination]:
@@ -87,6 +94,7 @@ class Downloading:
             download.timer.cancel()
         download.timer = self._desk.host.timers.after(self._timeout, partial(self._silent, number))
         wanted = download.assembly.missing(WINDOW)
+        download.gave = False
         download.asked = frozenset(wanted)
         here = self._desk.here
         key = download.assembly.metadata.key
@@ -94,33 +102,49 @@ class Downloading:
         self._desk.to_nodes([download.at], message)
 
     def _silent(self, number: int) -> None:
-        self._open[number].refused = False
+        download = self._open[number]
+        if download.gave:  # of a large object something always gets lost: that is no reason to go elsewhere
+            self._ask(number, download)
+            return
+        download.refused = False
         self._next(number)
 
-    def lacking(self, number: int, source: Destination | None = None) -> None:
-        """It does not have it; with a source, only if that one was asked last."""
+    def undeliverable(self, number: int, source: Destination) -> None:
+        """What was asked for did not reach the one who was asked."""
         download = self._open.get(number)
-        if download is not None and (source is None or source == download.at):
-            if download.timer is not None:
-                download.timer.cancel()
-            self._next(number)
+        if download is not None and source == download.at:
+            self._go_on(number, download)
 
-    def fetched(self, message: Fetched) -> None:
-        download = self._open.get(message.operation)
-        if download is None or not download.assembly.add(message.chunk, message.data):
+    def lacking(self, number: int, source: Address) -> None:
+        """It does not have it."""
+        download = self._open.get(number)
+        if download is not None and download.answers(source):
+            self._go_on(number, download)
+
+    def _go_on(self, number: int, download: Download) -> None:
+        if download.timer is not None:
+            download.timer.cancel()
+        self._next(number)
+
+    def fetched(self, message: Fetched, source: Address) -> None:
+        number, download = message.operation, self._open.get(message.operation)
+        if download is None or not download.answers(source):
             return
+        if not download.assembly.add(message.chunk, message.data):
+            return
+        download.gave = True
         if not download.assembly.complete:
             download.asked -= {message.chunk}
             if not download.asked:
-                self._ask(message.operation, download)
+                self._ask(number, download)
             return
         content = download.assembly.content()
         if content is None:  # it is not what was published: somebody else may have it
-            self.lacking(message.operation)
+            self._go_on(number, download)
             return
         if download.timer is not None:
             download.timer.cancel()
-        del self._open[message.operation]
+        del self._open[number]
         download.got(content, None)
 
     def asked(self, destination: Destination, message: Fetch) -> None:

@@ -70,11 +70,14 @@ class Indexed(msgspec.Struct, frozen=True, array_like=True, tag="i"):
         return self.item.metadata.key
 
     def merged(self, other: Indexed) -> Indexed:
-        first = min(
-            self.item, other.item, key=msgspec.msgpack.encode
-        )  # they differ in their places only, unless somebody lies
-        item = first.with_replicas((*self.item.replicas, *other.item.replicas))
-        return Indexed(item, tuple(sorted({*self.tags, *other.tags})))
+        one, two = self.item, other.item
+        if (
+            one.metadata.published != two.metadata.published
+        ):  # an owner who forgot what it had published uses a name again
+            return self if one.metadata.published > two.metadata.published else other
+        first = min(one, two, key=msgspec.msgpack.encode)  # they differ in their places only, unless somebody lies
+        item = first.with_replicas((*one.replicas, *two.replicas))
+        return Indexed(item, tuple(sorted({*self.tags, *other.tags} & {*item.metadata.tags})))
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True, tag="p"):
@@ -129,7 +132,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, tag="k"):
         return "k", self.metadata.key.owner, self.metadata.key.name
 
     def merged(self, other: Kept) -> Kept:
-        return min(self, other, key=msgspec.msgpack.encode)
+        return min(self, other, key=lambda kept: (-kept.metadata.published, msgspec.msgpack.encode(kept)))
 
 
 class Gone(msgspec.Struct, frozen=True, array_like=True, tag="g"):
@@ -140,10 +143,10 @@ class Gone(msgspec.Struct, frozen=True, array_like=True, tag="g"):
     name: str
     at: Instant
     published: Instant = 0
-    """When the object was: of another one of that name, of a later life of its owner, it says nothing."""
+    """The object, so that one of the same name that its owner publishes later is none of it."""
 
     proof: Proof | None = None
-    """That its owner withdraws the object."""
+    """Of an object's owner, as in ``Withdrawal``: it goes wherever this goes."""
 
     @property
     def identity(self) -> Identity:
@@ -153,20 +156,16 @@ class Gone(msgspec.Struct, frozen=True, array_like=True, tag="g"):
     def withdrawal(self) -> Withdrawal:
         return Withdrawal(ObjectKey(self.owner, self.name), self.published, self.proof)
 
+    def covers(self, metadata: Metadata) -> bool:
+        return metadata.published <= self.published
+
     def merged(self, other: Gone) -> Gone:
-        return max(self, other, key=lambda gone: (gone.published, gone.at, msgspec.msgpack.encode(gone.proof)))
+        return max(self, other, key=lambda gone: (gone.published, gone.at, msgspec.msgpack.encode(gone)))
 
 
 def withdrawn(withdrawal: Withdrawal, at: Instant) -> Gone:
     key = withdrawal.key
-    return Gone(
-        subscription=False,
-        owner=key.owner,
-        name=key.name,
-        at=at,
-        published=withdrawal.published,
-        proof=withdrawal.proof,
-    )
+    return Gone(False, key.owner, key.name, at, withdrawal.published, withdrawal.proof)
 
 
 Entry = Indexed | Part | Kept | Gone

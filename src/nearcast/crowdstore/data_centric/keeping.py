@@ -7,9 +7,19 @@ from typing import Final
 
 import msgspec
 
-from nearcast.crowdstore.data_centric.desk import Desk
-from nearcast.crowdstore.data_centric.entries import EVERYTHING, Entry, Gone, Indexed, Kept, Part, Place, withdrawn
-from nearcast.crowdstore.data_centric.matching import Matching, valid
+from nearcast.crowdstore.data_centric.desk import Desk, batches
+from nearcast.crowdstore.data_centric.entries import (
+    EVERYTHING,
+    Entry,
+    Gone,
+    Indexed,
+    Item,
+    Kept,
+    Part,
+    Place,
+    withdrawn,
+)
+from nearcast.crowdstore.data_centric.matching import Matching
 from nearcast.crowdstore.data_centric.messages import (
     Answered,
     Entrusted,
@@ -25,22 +35,25 @@ from nearcast.crowdstore.data_centric.messages import (
     Unpublish,
     Unsubscribe,
 )
+from nearcast.crowdstore.data_centric.validity import remembered, timely, valid
 from nearcast.crowdstore.geographic.grid import Cell
-from nearcast.crowdstore.objects import Metadata, ObjectKey, Withdrawal
+from nearcast.crowdstore.objects import Metadata, ObjectKey
 from nearcast.model.time import Instant
 from nearcast.runtime.ports import Address
+
+ANSWER: Final = 65_536
+"""Bytes of what a subscription is told at once; more comes when it is asked for, as more than a batch does."""
+
+
+def _size(item: Item) -> int:
+    return len(msgspec.msgpack.encode(item))
 
 
 class Keeping:
     def __init__(
-        self,
-        desk: Desk,
-        matching: Matching,
-        batch: int,
-        acts: Callable[[], bool],
-        lacks: Callable[[Metadata], None],
-        forgets: Callable[[Withdrawal], None],
-    ) -> None:
+        self, desk: Desk, matching: Matching, batch: int, acts: Callable[[], bool],
+        lacks: Callable[[Metadata], None], forgets: Callable[[Gone], None],
+    ) -> None:  # fmt: skip
         self._desk: Final = desk
         self._matching: Final = matching
         self._batch: Final = batch
@@ -49,7 +62,7 @@ class Keeping:
         """Told of objects that all members should have a copy of, and this one does not."""
 
         self._forgets: Final = forgets
-        """Told of objects that nobody need have a copy of any more."""
+        """Told of objects that nobody should have a copy of any more."""
 
     def receive(self, source: Address, origin: Cell, home: Cell, message: Operation) -> None:
         """An operation for one cell: this host's own, or one that it stands in for."""
@@ -62,22 +75,22 @@ class Keeping:
                 item = None if found is None else found.item
                 self._desk.to_node(origin, source, Located(message.operation, item))
             return
-        if self._done(home, message) and self._acts():
+        if self._done(source, home, message) and self._acts():
             self._desk.to_node(origin, source, Answered(message.operation, *home))
 
-    def _done(self, home: Cell, message: Operation) -> bool:
+    def _done(self, source: Address, home: Cell, message: Operation) -> bool:
+        """False: it is none that can be."""
         desk = self._desk
-        now = desk.now()
         if isinstance(message, Publish):
             tags = tuple(tag for tag in message.item.metadata.tags if desk.grid.cell_of(tag) == home)
-            return bool(tags) and self.take(Indexed(message.item, tags))
+            return self._publish(Indexed(message.item, tags))
         if isinstance(message, Unpublish):
-            return self.take(withdrawn(message.withdrawal, message.at))
+            return self.take(remembered(withdrawn(message.withdrawal, message.at), desk))
         if isinstance(message, Unsubscribe):
-            desk.state.put(Gone(subscription=True, owner=message.key.owner, name=message.key.name, at=message.at), now)
-        elif isinstance(message, Relocated):
-            return self._relocated(message)
-        elif isinstance(message, Replicated):
+            return self.take(remembered(Gone(True, message.key.owner, message.key.name, message.at), desk))
+        if isinstance(message, Relocated):
+            return message.node == source and self._relocated(message)
+        if isinstance(message, Replicated):
             found = desk.state.indexed(message.key)
             place = Place(message.at, message.node, message.column, message.row)
             if found is not None:
@@ -86,9 +99,17 @@ class Keeping:
             self.absorb(message.entries)
         return True
 
+    def _publish(self, indexed: Indexed) -> bool:
+        if not self.take(indexed):
+            return False
+        # Who acts now may have heard of it when nobody did, or another one who is gone: as long as nobody answers, it comes again.
+        if self._acts() and self._desk.state.indexed(indexed.key) is not None and not self._matching.acted(indexed):
+            self._matching.publication(indexed)
+        return True
+
     def take(self, entry: Entry) -> bool:
         """Keep it; if that is new, and this host acts for the cell, tell whom it concerns.  False if it cannot be."""
-        if not valid(entry, self._desk):
+        if not valid(entry, self._desk) or not self._desk.state.takes(entry):
             return False
         before = self._desk.state.entries.get(entry.identity)
         changed = self._desk.state.put(entry, self._desk.now())
@@ -96,8 +117,8 @@ class Keeping:
         known = isinstance(before, Indexed) and isinstance(entry, Indexed) and {*entry.tags} <= {*before.tags}
         if changed and isinstance(entry, Indexed) and not known and self._acts():
             self._matching.publication(entry)
-        if changed and isinstance(entry, Gone) and not entry.subscription:
-            self._forgets(entry.withdrawal)
+        elif isinstance(entry, Gone) and not entry.subscription:
+            self._forgets(entry)
         return True
 
     def absorb(self, entries: Iterable[Entry]) -> None:
@@ -108,12 +129,14 @@ class Keeping:
                 continue
             if isinstance(entry, Part) and new and self._acts():
                 self._matching.part(entry)
-            elif isinstance(entry, Kept) and self._desk.nucleus.content_of(entry.metadata.key) is None:
+            elif isinstance(entry, Kept) and self._desk.state.kept(entry.metadata.key):
                 self._lacks(entry.metadata)
 
     def _subscribe(self, source: Address, origin: Cell, home: Cell, message: Subscribe | More) -> None:
         desk, part = self._desk, message.part
-        if not valid(part, desk) or (part.tag != EVERYTHING and desk.grid.cell_of(part.tag) != home):
+        if not valid(part, desk) or part.node != source or not desk.state.takes(part):
+            return
+        if part.tag != EVERYTHING and desk.grid.cell_of(part.tag) != home:
             return
         desk.state.put(part, desk.now())
         if not self._acts():
@@ -127,13 +150,13 @@ class Keeping:
         found.sort(key=lambda each: each[:2])
         after: tuple[Instant, ObjectKey] | None = message.after if isinstance(message, More) else None
         items = [item for at, key, item in found if after is None or (at, key) > after]
-        some = tuple(items[: self._batch])
+        some = tuple(items[: min(self._batch, next(batches(map(_size, items), ANSWER), 0))])
         answer = Found(message.operation, *home, part.subscription, part.number, len(items), some)
         desk.to_node(origin, source, answer)
 
     def _relocated(self, message: Relocated) -> bool:
         cell = Cell(message.column, message.row)
-        if cell not in self._desk.grid:
+        if cell not in self._desk.grid or not timely(message.at, self._desk):
             return False
         place = Place(message.at, message.node, message.column, message.row)
         for entry in list(self._desk.state.entries.values()):

@@ -167,12 +167,10 @@ class DataCentricStorage(Storage, Passenger):
 
     def undeliverable(self, destination: Destination, payload: bytes) -> None:
         message = self.desk.read(self.desk.router.address, payload)
-        if destination.node is None:
-            return
         if isinstance(message, Notify):
-            self._matching.undeliverable(destination.node, message)
+            self._matching.undeliverable(destination, message)
         elif isinstance(message, Fetch):
-            self._downloading.lacking(message.operation, destination)
+            self._downloading.undeliverable(message.operation, destination)
 
     def _told(self, source: Address, message: Message) -> None:
         """To all members of the cell, by one of them."""
@@ -203,9 +201,9 @@ class DataCentricStorage(Storage, Passenger):
                 self._nucleus.notify(message.subscription, item.metadata)
             self._requests.found(message)
         elif isinstance(message, Fetched):
-            self._downloading.fetched(message)
+            self._downloading.fetched(message, source)
         elif isinstance(message, Lacking):
-            self._downloading.lacking(message.operation)
+            self._downloading.lacking(message.operation, source)
         elif isinstance(message, Located):
             self._retrieving.located(message)
         elif self.desk.router.cell is not None:
@@ -251,6 +249,8 @@ class DataCentricStorage(Storage, Passenger):
     def _tick(self) -> None:
         self.desk.state.prune(self.desk.now())
         self._matching.tidy()
+        if self.joining.complete:
+            self._copies.mend()
         if self._acts():
             if self._settings.anti_entropy:
                 self._anti_entropy.tick()

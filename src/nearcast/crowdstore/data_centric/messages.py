@@ -14,7 +14,14 @@ from nearcast.runtime.messages import Message
 Number = Annotated[int, Meta(ge=0, le=2**31)]
 Word = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 MOST: Final = 4_096
-Names = Annotated[tuple[str, ...], Meta(max_length=MOST)]
+
+FRAME: Final = 1_400
+"""Bytes of a message that still fits, with the router's header, into one frame of 2,300; longer ones go in pieces."""
+
+PIECES: Final = 64
+"""Of one message at most."""
+
+Name = Annotated[str, Meta(max_length=255)]
 Words = Annotated[tuple[Word, ...], Meta(max_length=MOST)]
 
 
@@ -52,7 +59,7 @@ class Unsubscribe(Operation, frozen=True, tag="crowd-unsubscribe"):
 class Relocated(Operation, frozen=True, tag="crowd-relocated"):
     """The sender has settled in another cell: for all its subscriptions and copies (5.2.3, 5.4.4)."""
 
-    node: str
+    node: Name
     column: Coordinate
     row: Coordinate
     at: Instant
@@ -62,7 +69,7 @@ class Replicated(Operation, frozen=True, tag="crowd-replicated"):
     """The sender has a copy."""
 
     key: ObjectKey
-    node: str
+    node: Name
     column: Coordinate
     row: Coordinate
     at: Instant
@@ -127,7 +134,7 @@ class Fetch(Message, frozen=True, tag="crowd-fetch"):
     operation: Number
     key: ObjectKey
     chunks: Annotated[tuple[Number, ...], Meta(max_length=64)]
-    node: str
+    node: Name
     column: Coordinate
     row: Coordinate
     """Who wants them, and where it is."""
@@ -202,9 +209,11 @@ class Piece(Message, frozen=True, tag="crowd-piece"):
     """Of an encoded message that is too long for one frame."""
 
     whole: Word
+    """Its hash."""
+
     number: Number
-    count: Annotated[int, Meta(ge=2, le=64)]
-    data: bytes
+    count: Annotated[int, Meta(ge=2, le=PIECES)]
+    data: Annotated[bytes, Meta(max_length=FRAME)]
 
 
 KINDS: Final = (

@@ -16,11 +16,17 @@ from nearcast.crowdstore.data_centric.messages import (
     Unpublish,
     Unsubscribe,
 )
-from nearcast.crowdstore.data_centric.operations import Operations
+from nearcast.crowdstore.data_centric.operations import Operations, heedless
 from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.storage import Done, Outcome
 from nearcast.model.time import Instant
+
+Position = tuple[Instant, ObjectKey]
+"""In the order in which objects are told."""
+
+_Asked = tuple[SubscriptionKey, int, Cell]
+_FIRST: Final = ObjectKey("", "")
 
 
 class Requests:
@@ -34,11 +40,14 @@ class Requests:
         self._parts: Final[dict[SubscriptionKey, list[Part]]] = {}
         """Of this host's own subscriptions, as they were sent (5.4.5)."""
 
-        self._further: Final[dict[tuple[SubscriptionKey, int, Cell], tuple[Instant, ObjectKey]]] = {}
+        self._further: Final[dict[_Asked, Position]] = {}
         """Up to where the past has been told, where there is more."""
 
-        self._since: Final[dict[tuple[SubscriptionKey, int, Cell], None]] = {}
-        """Who was asked for what was published since the subscription was made, because there is more than was told."""
+        self._told: Final[dict[_Asked, Position]] = {}
+        """The same, also where more was asked for since."""
+
+        self._since: Final[dict[_Asked, Position]] = {}
+        """Up to where what was published since the subscription was made has been told, because there was more than was told at once."""
 
     def publish(self, metadata: Metadata, done: Done) -> None:
         desk = self._desk
@@ -88,21 +97,26 @@ class Requests:
     def more(self, subscription: SubscriptionKey) -> None:
         for part in self._parts.get(subscription, ()):
             for cell in self._desk.cells_of(part):
-                after = self._further.pop((subscription, part.number, cell), None)
+                key = subscription, part.number, cell
+                after = self._further.pop(key, None)
                 if after is not None:
-                    self._ask(part, cell, after)
+                    self._ask(part, cell, after, partial(self._not_told, key, after))
 
-    def _ask(self, part: Part, cell: Cell, after: tuple[Instant, ObjectKey]) -> None:
+    def _ask(self, part: Part, cell: Cell, after: Position, done: Done = heedless) -> None:
         number = self._operations.number()
-        self._operations.begin(number, [([cell], More(number, part, after))])
+        self._operations.begin(number, [([cell], More(number, part, after))], done)
+
+    def _not_told(self, key: _Asked, after: Position, outcome: Outcome) -> None:
+        if not outcome.ok and key[0] in self._parts:
+            self._further.setdefault(key, after)  # so that who asks again is told
 
     def unsubscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         number = self._operations.number()
         parts = self._parts.pop(subscription.key, [])
         cells = dict.fromkeys(cell for part in parts for cell in self._desk.cells_of(part))
-        for known in [each for each in (*self._further, *self._since) if each[0] == subscription.key]:
-            self._further.pop(known, None)
-            self._since.pop(known, None)
+        for places in (self._further, self._told, self._since):
+            for known in [each for each in places if each[0] == subscription.key]:
+                del places[known]
         self._operations.begin(number, [(cells, Unsubscribe(number, subscription.key, self._desk.now()))], done)
 
     def found(self, message: Found) -> None:
@@ -114,19 +128,22 @@ class Requests:
             self._there_is_more(message, cell, (last.published, last.key), made)
         self._operations.answered(message.operation, cell)
 
-    def _there_is_more(self, message: Found, cell: Cell, last: tuple[Instant, ObjectKey], made: Instant) -> None:
+    def _there_is_more(self, message: Found, cell: Cell, last: Position, made: Instant) -> None:
         """Of what was published since the subscription was made the application hears unasked, of what was before when it asks for more."""
         key = message.subscription, message.number, cell
         part = next((each for each in self._parts.get(key[0], ()) if each.number == message.number), None)
-        if part is None:
+        if part is None or cell not in self._desk.cells_of(part):
             return
+        # An answer may come twice, or late: what it says counts only if nobody has said more.
         if last[0] >= made:
-            self._ask(part, cell, last)
-            return
-        self._further[key] = last
-        if key not in self._since:
-            self._since[key] = None
-            self._ask(part, cell, (made, ObjectKey("", "")))
+            if last > self._since.get(key, (made, _FIRST)):
+                self._since[key] = last
+                self._ask(part, cell, last)
+        elif key not in self._told or last > self._told[key]:
+            self._further[key] = self._told[key] = last
+            if key not in self._since:
+                self._since[key] = made, _FIRST
+                self._ask(part, cell, (made, _FIRST))
 
     def relocated(self, cell: Cell, copies: list[tuple[str, ...]]) -> None:
         """In a new cell: tell where this host's subscriptions and copies, with these tags, are now (5.2.3, 5.4.4)."""

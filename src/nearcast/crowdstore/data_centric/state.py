@@ -16,7 +16,7 @@ BUCKETS: Final = 32
 """Members that differ compare so many hashes: then they talk only about the part in which they differ."""
 
 ENTRIES: Final = 50_000
-"""A member keeps so many at most; it takes no more from anybody then."""
+"""A member keeps so many at most, and takes no more from anybody then; of what was withdrawn it remembers as many, the newest."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -27,7 +27,7 @@ def _hash(data: bytes) -> int:
 
 def name_of(identity: Identity) -> int:
     """A short name of an entry, in which members compare what they have."""
-    return _hash("\0".join(identity).encode())
+    return _hash(_encode(identity))
 
 
 class CellState:
@@ -40,6 +40,7 @@ class CellState:
 
         self.entries: Final[dict[Identity, Entry]] = {}
         self.sums: Final[list[int]] = [0] * BUCKETS
+        self._gone: Final[dict[Identity, None]] = {}
         self._names: Final[dict[int, Identity]] = {}
         self._stamps: Final[dict[int, int]] = {}
         self._objects: Final[dict[str, dict[Identity, Indexed]]] = {}
@@ -48,14 +49,18 @@ class CellState:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def takes(self, entry: Entry) -> bool:
+        """Whether there is room for it; for what was withdrawn there always is."""
+        return isinstance(entry, Gone) or entry.identity in self.entries or len(self) - len(self._gone) < ENTRIES
+
     def put(self, entry: Entry, now: Instant) -> bool:
         """Merge it in; true if that made a difference."""
-        if self._is_over(entry, now):
+        if self._is_over(entry, now) or not self.takes(entry):
             return False
         identity = entry.identity
         before = self.entries.get(identity)
-        if before is None and len(self.entries) >= ENTRIES:
-            return False
+        if self._names.get(name_of(identity), identity) != identity:
+            return False  # by its short name it could not be told from another one
         after = entry if before is None else merged(before, entry)
         if after == before:
             return False
@@ -64,6 +69,8 @@ class CellState:
         self._add(after)
         if isinstance(after, Gone):
             self._withdraw(after)
+            if len(self._gone) > ENTRIES:
+                self._take(self.entries[next(iter(self._gone))])
         return True
 
     def _is_over(self, entry: Entry, now: Instant) -> bool:
@@ -75,7 +82,7 @@ class CellState:
             return ("g", "s", entry.subscription.owner, entry.subscription.name) in self.entries
         metadata = entry.item.metadata if isinstance(entry, Indexed) else entry.metadata
         gone = self.entries.get(("g", "o", metadata.key.owner, metadata.key.name))
-        return isinstance(gone, Gone) and gone.published == metadata.published
+        return isinstance(gone, Gone) and gone.covers(metadata)
 
     def _withdraw(self, gone: Gone) -> None:
         if gone.subscription:
@@ -83,11 +90,13 @@ class CellState:
                 found for found in self.entries if found[0] == "p" and found[1:3] == (gone.owner, gone.name)
             ]:
                 self._take(self.entries[identity])
-        else:
-            for kind in "ik":
-                entry = self.entries.get((kind, gone.owner, gone.name))
-                if entry is not None and self._is_over(entry, gone.at):
-                    self._take(entry)
+            return
+        for kind in "ik":
+            entry = self.entries.get((kind, gone.owner, gone.name))
+            if isinstance(entry, Indexed | Kept) and gone.covers(
+                entry.item.metadata if isinstance(entry, Indexed) else entry.metadata
+            ):
+                self._take(entry)
 
     def prune(self, now: Instant) -> None:
         """Forget what is over."""
@@ -111,7 +120,9 @@ class CellState:
         self._names[name] = identity
         self._stamps[name] = stamp
         self.sums[name % BUCKETS] ^= stamp
-        if isinstance(entry, Indexed):
+        if isinstance(entry, Gone):
+            self._gone[identity] = None
+        elif isinstance(entry, Indexed):
             for tag in entry.tags:
                 self._objects.setdefault(tag, {})[identity] = entry
         elif isinstance(entry, Part):
@@ -122,7 +133,9 @@ class CellState:
         name = name_of(identity)
         del self.entries[identity], self._names[name]
         self.sums[name % BUCKETS] ^= self._stamps.pop(name)
-        if isinstance(entry, Indexed):
+        if isinstance(entry, Gone):
+            del self._gone[identity]
+        elif isinstance(entry, Indexed):
             for tag in entry.tags:
                 _without(self._objects, tag, identity)
         elif isinstance(entry, Part):
