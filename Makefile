@@ -16,6 +16,7 @@ demo: $(READY) ## show nearcast working (HEADLESS=1: without waiting for anyone)
 	@$(BIN)/nearcast demo $(if $(filter-out 0,$(HEADLESS)),--headless) $(ARGS)
 
 test: $(READY) ## run the tests (ARGS="-k grid -x" goes to pytest)
+	@sh scripts/install-browser
 	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 check: $(READY) ## ruff, mypy --strict, imports go downwards only

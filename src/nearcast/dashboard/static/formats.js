@@ -1,0 +1,47 @@
+// Numbers and times as people read them.
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const ONE = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const TWO = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
+
+export function number(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${ONE.format(value / 1e6)} M`;
+  if (size >= 1e4) return `${ONE.format(value / 1e3)} k`;
+  if (size >= 100 || Number.isInteger(value)) return WHOLE.format(value);
+  return size >= 10 ? ONE.format(value) : TWO.format(value);
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value >= 1e6) return `${ONE.format(value / 1e6)} MB`;
+  return value >= 1e3 ? `${ONE.format(value / 1e3)} kB` : `${WHOLE.format(value)} B`;
+}
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit",
+});
+
+/** The time of day, in the reader's time zone; with the day if that is not today. */
+export function clock(milliseconds) {
+  if (!Number.isFinite(milliseconds)) return "–";
+  const then = new Date(milliseconds);
+  return (then.toDateString() === new Date().toDateString() ? CLOCK : DAY_AND_CLOCK).format(then);
+}
+
+export function clockOfText(text) {
+  return text ? clock(Date.parse(text)) : "–";
+}
+
+export function duration(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+export function degrees(value) {
+  return Number.isFinite(value) ? value.toFixed(5) : "–";
+}

@@ -1,0 +1,138 @@
+// What lies under the people and changes rarely: heat, cells or channels, streets, named places. Drawn only when it or the
+// view has changed; while somebody drags the map, the last picture is moved along and made anew when there is time.
+
+import { xOf, yOf } from "./mercator.js";
+import { colourOf, heatColour, variable, withAlpha } from "./palette.js";
+import { boxOf, drawShape, drawStreets, projectStreets } from "./shapes.js";
+
+const QUICK_MS = 10;
+const REST_MS = 90;
+const LARGE_ENOUGH_FOR_A_LABEL = 64;
+
+export class Ground {
+  layers = { streets: true, cells: true, areas: true };
+  heat = null;
+  cells = null;
+  cellsColour = 0;
+  regions = [];
+  #streets = [];
+  #places = [];
+  #context;
+  #drawn = null;
+  #cost = 0;
+  #changed = true;
+
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.#context = canvas.getContext("2d");
+  }
+
+  setWorld({ streets = [], points = [] }) {
+    this.#streets = projectStreets(streets);
+    this.#places = points;
+    this.change();
+  }
+
+  change() {
+    this.#changed = true;
+  }
+
+  draw(view, ratio, now, lastMoved) {
+    const fresh = this.#drawn && !this.#changed && this.#drawn.version === view.version;
+    if (fresh) return;
+    const resized = !this.#drawn || this.#drawn.width !== view.width || this.#drawn.height !== view.height;
+    if (!resized && !this.#changed && this.#cost > QUICK_MS && now - lastMoved < REST_MS) {
+      this.#follow(view);
+      return;
+    }
+    const begin = performance.now();
+    this.#paint(view, ratio);
+    this.#cost = performance.now() - begin;
+    this.#changed = false;
+    this.#drawn = {
+      version: view.version, x: view.x, y: view.y, scale: view.scale, width: view.width, height: view.height,
+    };
+    this.canvas.style.transform = "";
+  }
+
+  #follow(view) {
+    const { x, y, scale } = this.#drawn;
+    const grown = view.scale / scale;
+    const left = view.screenX(x) - (view.width / 2) * grown;
+    const top = view.screenY(y) - (view.height / 2) * grown;
+    this.canvas.style.transform = `matrix(${grown}, 0, 0, ${grown}, ${left}, ${top})`;
+  }
+
+  #paint(view, ratio) {
+    const context = this.#context;
+    this.canvas.width = Math.round(view.width * ratio);
+    this.canvas.height = Math.round(view.height * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (this.heat) this.#paintHeat(view);
+    if (this.layers.streets) {
+      const width = Math.max(0.6, Math.min(5, (view.zoom - 11) * 0.6));
+      drawStreets(context, view, this.#streets, variable("--street"), width);
+    }
+    if (this.layers.cells) this.#paintCells(view);
+    if (this.layers.areas) this.#paintPlaces(view);
+  }
+
+  #paintHeat(view) {
+    const { cells, kind } = this.heat;
+    const most = kind === "density" ? Math.max(1, ...cells.map(({ value }) => value)) : 1;
+    for (const { south, west, north, east, value } of cells) {
+      const left = view.screenX(xOf(west));
+      const top = view.screenY(yOf(north));
+      this.#context.fillStyle = withAlpha(heatColour(kind, value / most), 0.5);
+      // Half a pixel more, so that no seams show between neighbours.
+      this.#context.fillRect(left, top, view.screenX(xOf(east)) - left + 0.5, view.screenY(yOf(south)) - top + 0.5);
+    }
+  }
+
+  #paintCells(view) {
+    const features = this.cells?.features ?? [];
+    const most = Math.max(1, ...features.map(({ properties }) => properties?.count ?? 0));
+    const colour = colourOf(this.cellsColour);
+    for (const feature of features) {
+      const box = boxOf(view, feature);
+      if (!box || box.right < 0 || box.bottom < 0 || box.left > view.width || box.top > view.height) continue;
+      const { label = "", count = 0 } = feature.properties ?? {};
+      const fill = withAlpha(colour, count ? 0.08 + 0.24 * Math.sqrt(count / most) : 0.02);
+      drawShape(this.#context, view, feature, { fill, stroke: withAlpha(colour, 0.55), width: 1 });
+      if (box.right - box.left >= LARGE_ENOUGH_FOR_A_LABEL && box.bottom - box.top >= 30) {
+        this.#write(count ? `${label} · ${count}` : label, box.left + 6, box.top + 14, variable("--map-label"));
+      }
+    }
+  }
+
+  #paintPlaces(view) {
+    const context = this.#context;
+    const accent = variable("--accent");
+    const circle = ({ lat, lon, radius, name }, dash) => {
+      const [x, y] = [view.screenX(xOf(lon)), view.screenY(yOf(lat))];
+      const metre = view.scale / (40_075_017 * Math.cos((lat * Math.PI) / 180));
+      context.beginPath();
+      context.arc(x, y, Math.max((radius ?? 0) * metre, 3), 0, 2 * Math.PI);
+      context.fillStyle = withAlpha(accent, 0.06);
+      context.fill();
+      context.setLineDash(dash);
+      context.strokeStyle = withAlpha(accent, 0.6);
+      context.lineWidth = 1.2;
+      context.stroke();
+      context.setLineDash([]);
+      if (view.zoom > 12.5) this.#write(name, x + 6, y - 6, variable("--map-label"));
+    };
+    for (const place of this.#places) circle(place, [2, 3]);
+    for (const region of this.regions) circle({ ...region, name: `${region.name}: ${region.scheme}` }, [6, 4]);
+  }
+
+  #write(text, x, y, colour) {
+    const context = this.#context;
+    context.font = `11px ${variable("--font")}`;
+    context.lineWidth = 3;
+    context.strokeStyle = variable("--map");
+    context.strokeText(text, x, y);
+    context.fillStyle = colour;
+    context.fillText(text, x, y);
+  }
+}

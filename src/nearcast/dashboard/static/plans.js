@@ -1,0 +1,149 @@
+// Plans: which scheme runs where, a transition by hand, the rules, and what has happened so far.
+
+import { get, post, put } from "./api.js";
+import { announce, byId, h, show } from "./dom.js";
+import { clockOfText, number } from "./formats.js";
+
+const FRESH_MS = 5000;
+
+export class Plans {
+  #fresh = undefined;
+  #rulesLoaded = false;
+  #kinds = [];
+
+  constructor() {
+    byId("transition-form").addEventListener("submit", (event) => this.#command(event));
+    byId("scheme-kind").addEventListener("change", () => this.#chooseKind());
+    byId("rules-form").addEventListener("submit", (event) => this.#saveRules(event));
+    byId("rules-reload").addEventListener("click", () => this.#loadRules());
+  }
+
+  /** Who may only look is told so, beside what cannot be used. */
+  permit(me) {
+    show(byId("no-command"), !me.may_command);
+    for (const form of [byId("transition-form"), byId("rules-form")]) {
+      for (const control of form.elements) control.disabled = !me.may_command;
+    }
+  }
+
+  setWorld({ schemes = [] }) {
+    this.#kinds = schemes;
+    byId("scheme-kind").replaceChildren(...schemes.map(({ kind }) => h("option", { value: kind }, kind)));
+    this.#chooseKind();
+  }
+
+  open() {
+    this.load();
+    if (!this.#rulesLoaded) this.#loadRules();
+    this.#fresh ??= setInterval(() => this.load(), FRESH_MS);
+  }
+
+  close() {
+    clearInterval(this.#fresh);
+    this.#fresh = undefined;
+  }
+
+  #chooseKind() {
+    const kind = this.#kinds.find((candidate) => candidate.kind === byId("scheme-kind").value);
+    byId("scheme-about").textContent = kind?.about ?? "";
+    const fields = (kind?.parameters ?? []).map((parameter) => {
+      const { name, type, default: usual, unit, meaning, choices = [] } = parameter;
+      const id = `parameter-${name}`;
+      const hint = meaning ? h("small", { id: `${id}-hint`, class: "muted" }, meaning) : null;
+      const described = { id, name, "data-type": type, "aria-describedby": hint && `${id}-hint` };
+      const input = choices.length
+        ? h("select", described, choices.map((choice) => h("option", { value: choice, selected: choice === usual }, choice)))
+        : h("input", { ...described, placeholder: String(usual ?? ""), autocomplete: "off" });
+      return h("div", { class: "parameter" }, h("label", { for: id }, unit ? `${name} (${unit})` : name), input, hint);
+    });
+    byId("scheme-parameters").replaceChildren(...fields);
+    show(byId("scheme-details"), fields.length > 0);
+  }
+
+  /** As in EGRID(factor=10): only what differs from the usual is written. */
+  #scheme() {
+    const kind = this.#kinds.find((candidate) => candidate.kind === byId("scheme-kind").value);
+    const given = [...byId("scheme-parameters").querySelectorAll("input, select")].filter(({ name, value }) => {
+      const usual = kind.parameters.find((parameter) => parameter.name === name)?.default;
+      return value.trim() !== "" && value.trim() !== String(usual);
+    });
+    const texts = given.map(({ name, value }) => `${name}=${value.trim()}`);
+    return texts.length ? `${kind.kind}(${texts.join(", ")})` : kind.kind;
+  }
+
+  async #command(event) {
+    event.preventDefault();
+    const clients = byId("transition-clients").value.split(/[\s,]+/).filter(Boolean);
+    const scheme = this.#scheme();
+    const answer = byId("transition-answer");
+    byId("transition-send").disabled = true;
+    answer.className = "note";
+    answer.textContent = `Moving ${clients.length ? clients.join(", ") : "everybody"} to ${scheme}…`;
+    try {
+      await post("api/transitions", clients.length ? { scheme, clients } : { scheme });
+      answer.className = "success";
+      answer.textContent = `${clients.length ? clients.join(", ") : "Everybody"} moved to ${scheme}.`;
+      await this.load();
+    } catch (refusal) {
+      answer.className = "problem";
+      answer.textContent = refusal.message;
+    }
+    byId("transition-send").disabled = false;
+    announce(answer.textContent);
+  }
+
+  async load() {
+    try {
+      this.#show(await get("api/plans"));
+    } catch (refusal) {
+      byId("history").replaceChildren(h("li", { class: "problem" }, refusal.message));
+    }
+  }
+
+  #show({ scheme, groups = {}, regions = [], history = [], waiting = 0 }) {
+    byId("current-scheme").textContent = scheme;
+    const counted = Object.entries(groups).map(([name, count]) => `${name || "no scheme"}: ${number(count)}`);
+    byId("current-groups").textContent = [...counted, waiting ? `${number(waiting)} have yet to follow` : null].filter(Boolean).join(" · ");
+    byId("regions").replaceChildren(...regions.map(({ name, scheme: own, radius }) =>
+      h("li", {}, h("span", { class: "topic" }, name), h("span", { class: "muted small" }, `${own}, within ${number(radius)} m`))));
+    show(byId("regions-title"), regions.length > 0);
+    const rows = history.map(({ at, what, by, clients }) => h("li", { class: "happened" },
+      h("span", { class: "topic" }, what),
+      h("span", { class: "muted small" }, [clockOfText(at), by ? `by ${by}` : null, clientsText(clients)].filter(Boolean).join(" · "))));
+    byId("history").replaceChildren(...(rows.length ? rows : [h("li", { class: "note" }, "No transition yet.")]));
+    this.regionsChanged?.(regions);
+  }
+
+  async #loadRules() {
+    const answer = byId("rules-answer");
+    answer.textContent = "";
+    try {
+      const { text } = await get("api/rules");
+      byId("rules-text").value = text ?? "";
+      this.#rulesLoaded = true;
+    } catch (refusal) {
+      answer.className = "problem";
+      answer.textContent = refusal.message;
+    }
+  }
+
+  async #saveRules(event) {
+    event.preventDefault();
+    const answer = byId("rules-answer");
+    try {
+      const { text } = await put("api/rules", { text: byId("rules-text").value });
+      byId("rules-text").value = text ?? byId("rules-text").value;
+      answer.className = "success";
+      answer.textContent = "The rules hold from now on.";
+    } catch (refusal) {
+      answer.className = "problem";
+      answer.textContent = `Nothing was changed. ${refusal.message}`;
+    }
+    announce(answer.textContent);
+  }
+}
+
+function clientsText(clients) {
+  if (Array.isArray(clients)) return clients.join(", ");
+  return Number.isFinite(clients) ? `${number(clients)} clients` : null;
+}

@@ -1,0 +1,116 @@
+"""A real browser for the tests of the live map: one for all of them, a fresh context for each, and no error in its console."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
+
+T = TypeVar("T")
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+INSTALL: Final = Path(__file__).parents[2] / "scripts" / "install-browser"
+
+THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="browser")
+"""Playwright keeps an event loop running in its thread; in a thread of its own it does not disturb tests that run theirs."""
+
+
+def in_thread(act: Callable[[], T]) -> T:
+    return THREAD.submit(act).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Tests of this folder run where the browser is."""
+    asked = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    in_thread(lambda: pyfuncitem.obj(**asked))
+    return True
+
+
+def find_chromium() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where it is; installed if this machine lets us, as ``make test`` has done already."""
+    if find_chromium() is None:
+        with (Path(tempfile.gettempdir()) / "nearcast-install-browser.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # other workers want it too
+            subprocess.run(["sh", str(INSTALL)], check=False)
+    found = find_chromium()
+    if found is None:
+        pytest.skip("there is no Chromium here, and it could not be installed: see scripts/install-browser")
+    return found
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    started = in_thread(lambda: sync_playwright().start())
+    yield started
+    in_thread(started.stop)
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
+    launched = in_thread(lambda: playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS))
+    yield launched
+    in_thread(launched.close)
+
+
+class Watched:
+    """Pages of one test; what they complain about is a failure, unless the test says that it is expected."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.complaints: list[str] = []
+        self.expected: tuple[str, ...] = ()
+
+    def open(self, url: str) -> Page:
+        page = self.context.new_page()
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        page.goto(url)
+        return page
+
+    def expect(self, *parts: str) -> None:
+        """Refusals that the test asks for: Chromium logs every answer from 400 on."""
+        self.expected = parts
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            where = message.location.get("url", "")
+            self.complaints.append(f"{message.type}: {message.text} ({where})")
+
+    def unexpected(self) -> list[str]:
+        return [each for each in self.complaints if not any(part in each for part in self.expected)]
+
+
+def watched(browser: Browser, **options: Any) -> Iterator[Watched]:
+    context = in_thread(lambda: browser.new_context(viewport={"width": 1360, "height": 850}, **options))
+    pages = Watched(context)
+    yield pages
+    in_thread(context.close)
+    assert pages.unexpected() == []
+
+
+@pytest.fixture
+def pages(browser: Browser) -> Iterator[Watched]:
+    yield from watched(browser)

@@ -1,0 +1,147 @@
+"""Many moving points from a server that does nothing else: what the page can draw is measured without a broker beside it.
+
+It speaks the part of the contract that the map needs (docs/dashboard.md): who is looking, the world, the live feed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import uvicorn
+
+import nearcast
+
+STATIC: Final = Path(nearcast.__file__).parent / "dashboard" / "static"
+KINDS: Final = {".html": b"text/html", ".css": b"text/css", ".js": b"text/javascript", ".svg": b"image/svg+xml"}
+ORIGIN: Final = (49.8728, 8.6512)
+PERIOD_S: Final = 0.25
+ROW: Final = np.dtype(
+    [
+        ("index", "<u4"),
+        ("dx", "<f4"),
+        ("dy", "<f4"),
+        ("scheme", "u1"),
+        ("role", "u1"),
+        ("heading", "<u2"),
+    ]
+)
+
+
+class MovingPoints:
+    """People who walk straight on, and turn at the border; all of them are in every snapshot."""
+
+    def __init__(self, count: int) -> None:
+        random = np.random.default_rng(7)
+        self.rows = np.zeros(count, ROW)
+        self.rows["index"] = np.arange(count)
+        self.rows["scheme"] = 1 + np.arange(count) % 3
+        self.rows["heading"] = 0xFFFF
+        self.place = random.uniform(-0.02, 0.02, (count, 2))
+        self.speed = random.normal(0, 0.00002, (count, 2))
+
+    def step(self) -> bytes:
+        self.place += self.speed
+        self.speed[np.abs(self.place) > 0.02] *= -1
+        self.rows["dx"], self.rows["dy"] = self.place.T
+        head = b"\x01\x01\x00\x00" + len(self.rows).to_bytes(4, "little")
+        return head + (time.time_ns() // 1000).to_bytes(8, "little") + self.rows.tobytes()
+
+    def hello(self) -> dict[str, Any]:
+        return {
+            "kind": "hello",
+            "names": {str(index): f"walker-{index}" for index in range(len(self.rows))},
+            "period_ms": int(PERIOD_S * 1000),
+            "origin": {"lat": ORIGIN[0], "lon": ORIGIN[1]},
+            "schemes": ["", "RADIAL", "EGRID(factor=10)", "ATTRACT"],
+            "roles": [""],
+        }
+
+
+def world() -> dict[str, Any]:
+    lat, lon = ORIGIN
+    steps = [float(step) for step in np.linspace(-0.02, 0.02, 41)]
+    streets = [[lat + step, lon - 0.02, lat + step, lon + 0.02] for step in steps]
+    streets += [[lat - 0.02, lon + step, lat + 0.02, lon + step] for step in steps]
+    return {
+        "name": "points",
+        "bounds": {"south": lat - 0.02, "west": lon - 0.02, "north": lat + 0.02, "east": lon + 0.02},
+        "streets": streets,
+        "points": [],
+        "attribution": None,
+        "schemes": [],
+        "roles": [],
+    }
+
+
+class Application:
+    """ASGI by hand: a few answers, the files of the page, one WebSocket."""
+
+    def __init__(self, count: int) -> None:
+        self.points = MovingPoints(count)
+        self.answers: dict[str, Any] = {
+            "api/me": {"user": None, "may_see": True, "may_command": False},
+            "api/world": world(),
+            "api/past/extent": {"oldest": None, "newest": None},
+        }
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        name = scope.get("path", "").removeprefix("/dashboard/")
+        if scope["type"] == "websocket":
+            await self.feed(receive, send)
+        elif scope["type"] == "http" and name in self.answers:
+            await answer(send, 200, b"application/json", msgspec.json.encode(self.answers[name]))
+        elif scope["type"] == "http" and (file := STATIC / (name or "index.html")).is_file():
+            await answer(send, 200, KINDS[file.suffix], file.read_bytes())
+        elif scope["type"] == "http":
+            await answer(send, 404, b"application/json", b'{"detail": "not here"}')
+
+    async def feed(self, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": msgspec.json.encode(self.points.hello()).decode()})
+        gone = asyncio.create_task(self._until_gone(receive))
+        while not gone.done():
+            await send({"type": "websocket.send", "bytes": self.points.step()})
+            await asyncio.wait([gone], timeout=PERIOD_S)
+
+    async def _until_gone(self, receive: Any) -> None:
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+
+
+async def answer(send: Any, status: int, kind: bytes, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind)]})
+    await send({"type": "http.response.body", "body": body})
+
+
+@contextmanager
+def moving_points(count: int) -> Iterator[str]:
+    """The address of the page, while it is served."""
+    config = uvicorn.Config(
+        Application(count),
+        port=0,
+        log_level="error",
+        lifespan="off",
+        ws="websockets-sansio",
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    from tests.waiting import wait_until
+
+    wait_until(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}/dashboard/"
+    finally:
+        server.should_exit = True
+        thread.join()
