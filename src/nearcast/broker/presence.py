@@ -86,6 +86,11 @@ class Presence:
             self._reports,
         )
 
+    @property
+    def reports(self) -> int:
+        """``statistics().reports``, for who asks often: that counts everybody."""
+        return self._reports
+
     def position(self, client: str) -> Point | None:
         present = self._present.get(client)
         return None if present is None else present.position

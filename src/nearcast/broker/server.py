@@ -17,6 +17,7 @@ from nearcast.broker.settings import BrokerSettings, Listener
 from nearcast.errors import SetupError
 
 if TYPE_CHECKING:
+    from nearcast.broker.http.app import More
     from nearcast.broker.http.listening import HttpServer
 
 log: Final = logging.getLogger(__name__)
@@ -31,8 +32,10 @@ GOODBYES: Final = 25
 class Server:
     """The broker and its listeners."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, more: More | None = None) -> None:
+        """``more``: further routes of the HTTP listener, such as the dashboard's."""
         self.settings: Final = settings
+        self._more: Final = more
         self.broker: Broker
         self.addresses: Final[dict[str, tuple[str, int]]] = {}
         """Of each protocol (``mqtt``, ``mqtts``, ``websocket``, ...), where it is listened to."""
@@ -82,7 +85,7 @@ class Server:
         # A third of a second to import, which nobody waits for who does without.
         from nearcast.broker.http.listening import HttpServer
 
-        self._http = HttpServer(self.broker, listener.host, listener.port, self._context(listener))
+        self._http = HttpServer(self.broker, listener.host, listener.port, self._context(listener), self._more)
         await self._http.start()
         name = "https" if listener.tls else "http"
         self.addresses[name] = self._http.address
@@ -121,9 +124,9 @@ class Server:
         await asyncio.sleep(0)
 
 
-async def serve(settings: BrokerSettings, ready: Callable[[Server], None]) -> None:
+async def serve(settings: BrokerSettings, ready: Callable[[Server], None], more: More | None = None) -> None:
     """Serve until SIGINT or SIGTERM."""
-    server = Server(settings)
+    server = Server(settings, more)
     await server.start()
     _collect_rarely()
     stopping = asyncio.Event()

@@ -209,6 +209,29 @@ class JournalSettings(Section, frozen=True, kw_only=True):
             checked_topic_filter(topic_filter)
 
 
+class DashboardSettings(Section, frozen=True, kw_only=True):
+    """The live map below ``/dashboard`` of the HTTP listener, for whoever may have mechanisms exchanged (docs/dashboard.md)."""
+
+    enabled: bool = True
+    map: Path | None = None
+    """A map of OpenStreetMap (.osm, .osm.pbf) or a scenario, whose streets are drawn; none: clients on an empty ground."""
+
+    viewers: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 32
+    """Pages that may be open at a time."""
+
+    period: Duration = Duration.of("250ms")
+    """Between two pictures of where everybody is."""
+
+    stay: Duration = Duration.of("12h")
+    """So long a log-in holds."""
+
+    def __post_init__(self) -> None:
+        if self.period < 50_000:
+            raise InvalidSettings("period must be at least 50ms: no eye sees more, and the broker has other work")
+        if not self.stay:
+            raise InvalidSettings("stay must be longer than 0s, else nobody is ever logged in")
+
+
 class LogSettings(Section, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
@@ -226,6 +249,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     journal: JournalSettings = JournalSettings()
     schemes: SchemeSettings = SchemeSettings()
     federation: FederationSettings = FederationSettings()
+    dashboard: DashboardSettings = DashboardSettings()
     log: LogSettings = LogSettings()
 
     def __post_init__(self) -> None:
@@ -247,6 +271,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
         port: Port | None = None,
         http_port: Port | None = None,
         federation: Mapping[str, Any] | None = None,
+        dashboard: Mapping[str, Any] | None = None,
     ) -> BrokerSettings:
         """The same with what the command line says instead; checked again."""
         said = {key: value for key, value in (federation or {}).items() if value}
@@ -259,6 +284,9 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
             listen=listen,
             data=self.data if data is None else data,
             federation=msgspec.structs.replace(self.federation, **said),
+            dashboard=msgspec.structs.replace(
+                self.dashboard, **{key: value for key, value in (dashboard or {}).items() if value is not None}
+            ),
         )
         changed.check()
         return changed

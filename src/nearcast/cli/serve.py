@@ -11,7 +11,8 @@ from nearcast.cli.printing import tell
 from nearcast.errors import InvalidSettings
 
 if TYPE_CHECKING:
-    from nearcast.broker.settings import Port
+    from nearcast.broker.http.app import More
+    from nearcast.broker.settings import BrokerSettings, Port
 
 
 def serve(
@@ -34,6 +35,14 @@ def serve(
         Path | None, typer.Option(help="What all brokers of the federation know: openssl rand -hex 32.")
     ] = None,
     broker_name: Annotated[str | None, typer.Option("--name", help="Of this broker, in its federation.")] = None,
+    dashboard: Annotated[
+        bool | None,
+        typer.Option("--dashboard/--no-dashboard", help="The live map on the HTTP port, see docs/dashboard.md."),
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="FILE", help="Streets for the live map: OpenStreetMap file or scenario."),
+    ] = None,
 ) -> None:
     """Run the broker until it is told to stop (Ctrl-C, SIGTERM)."""
     import resource
@@ -57,6 +66,7 @@ def serve(
             "secret_file": federation_secret_file,
             "name": broker_name,
         },
+        dashboard={"enabled": dashboard, "map": map_file},
     )
     for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
         check()  # before any port is open
@@ -71,10 +81,23 @@ def serve(
     def ready(server: Server) -> None:
         for name, (host, number) in server.addresses.items():
             tell(f"{name} on {host}:{number}")
+        shown = next((each for each in ("https", "http") if each in server.addresses), None)
+        if settings.dashboard.enabled and shown is not None:
+            host, number = server.addresses[shown]
+            tell(f"dashboard on {shown}://{f'[{host}]' if ':' in host else host}:{number}/dashboard/")
         tell(f"data in {settings.data}")
         tell("ready")
 
-    uvloop.run(run(settings, ready))
+    uvloop.run(run(settings, ready, _dashboard(settings)))
+
+
+def _dashboard(settings: BrokerSettings) -> More | None:
+    """What the dashboard adds to the HTTP listener; its map is read before any port is open."""
+    if not settings.dashboard.enabled or settings.listen.http_port == "off":
+        return None
+    from nearcast.dashboard.application import dashboard
+
+    return dashboard(settings.dashboard)
 
 
 def _port(option: str, asked: str | None) -> Port | None:

@@ -136,6 +136,12 @@ class Matcher:
         """The id of every number."""
         return self._subscribers.ids
 
+    @property
+    def positions(self) -> tuple[Floats, Floats]:
+        """Latitudes and longitudes by number, as they are now (not a number: not known); to look at, not to keep."""
+        count, columns = len(self._subscribers.ids), self._subscribers.columns
+        return columns.lat[:count], columns.lon[:count]
+
     def remove_client(self, client: str) -> None:
         """Forget a client with all that it holds."""
         number = self._subscribers.number(client)

@@ -32,6 +32,11 @@ class Bucket:
         self._full_at = full_at + cost
         return True
 
+    def has(self, now: Instant, amount: float = 1.0) -> bool:
+        """Whether ``take`` would give so many."""
+        full_at = now if self._full_at < now else self._full_at
+        return full_at - now + min(amount * self._interval, self._burst) <= self._burst
+
     def spend(self, now: Instant, amount: float = 1.0) -> int:
         """Take so many units, there or not; for so many microseconds nothing more should be taken."""
         self._full_at = (now if self._full_at < now else self._full_at) + amount * self._interval

@@ -51,6 +51,14 @@ class Access:
         """Somebody who was let in before a restart and is away: may do what the rules say now."""
         return Principal(user, client_id, Peer(""), self._rules.grants(user, client_id), trusted=False)
 
+    def stamp(self, user: str) -> str | None:
+        """What changes with the user's password; none: there is no such user.  A secret as the hash itself is one: not to be told."""
+        return self._passwords.stamp(user)
+
+    def known(self, user: str, client_id: str, peer: Peer) -> Principal:
+        """Somebody who has shown a password a while ago, by what it was given for it (the caller's business)."""
+        return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=True)
+
     def close(self) -> None:
         self._passwords.close()
 

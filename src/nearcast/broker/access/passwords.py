@@ -89,6 +89,11 @@ class Passwords:
         self._refused += 1
         return False
 
+    def stamp(self, user: str) -> str | None:
+        """The hash of the user's password, as it is now."""
+        self._refresh()
+        return self._users.get(user)
+
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -129,6 +129,11 @@ class Conversation:
         if self.session is not None:
             self.session.go_on()
 
+    @property
+    def address(self) -> str:
+        """Of the other end."""
+        return self._connection.peer.address
+
     def __str__(self) -> str:
         who = "a client" if self.session is None else f"client {self.session.client!r}"
         return f"{who} at {self._connection.peer.address}"

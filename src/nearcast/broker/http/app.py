@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, ControllerRouterHandler
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http import jobs, operations
@@ -15,8 +17,11 @@ from nearcast.broker.http.problems import told, told_by_framework
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
 
+More = Callable[[Broker], Sequence[ControllerRouterHandler]]
+"""Further routes, of a room above this one; they may ask for the same dependencies."""
 
-def application(broker: Broker) -> ASGIApp:
+
+def application(broker: Broker, more: More | None = None) -> ASGIApp:
     from importlib.metadata import version
 
     scans = Scans()
@@ -35,6 +40,7 @@ def application(broker: Broker) -> ASGIApp:
             operations.healthz,
             operations.readyz,
             operations.metrics,
+            *(() if more is None else more(broker)),
         ],
         dependencies={
             "broker": Provide(lambda: broker, sync_to_thread=False),

@@ -16,13 +16,14 @@ CLIENT: str = "http"
 
 async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Principal:
     """By HTTP Basic; without, as the rules for anonymous clients say."""
-    user, password = _credentials(request.headers.get("authorization"))
+    user, password = credentials_in(request.headers.get("authorization"))
     address = request.client.host if request.client else ""
     peer = Peer(address, request.client.port if request.client else 0, request.url.scheme == "https")
     return await access.authenticate(CLIENT, user, password, peer)
 
 
-def _credentials(header: str | None) -> tuple[str | None, bytes | None]:
+def credentials_in(header: str | None) -> tuple[str | None, bytes | None]:
+    """User and password of an Authorization header; nobody's without one."""
     if header is None:
         return None, None
     scheme, _, token = header.partition(" ")

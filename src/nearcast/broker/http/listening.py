@@ -12,8 +12,11 @@ from typing import Final
 import uvicorn
 
 from nearcast.broker.core import Broker
-from nearcast.broker.http.app import application
+from nearcast.broker.http.app import More, application
 from nearcast.errors import SetupError
+
+LARGEST_WORD: Final = 64 * 1024
+"""Bytes of a message on a WebSocket: only answers are long."""
 
 
 class _Quiet(uvicorn.Server):
@@ -25,14 +28,19 @@ class _Quiet(uvicorn.Server):
 
 
 class HttpServer:
-    def __init__(self, broker: Broker, host: str, port: int, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, broker: Broker, host: str, port: int, context: ssl.SSLContext | None, more: More | None = None
+    ) -> None:
         self._socket: Final = _bound(host, port)
         config = uvicorn.Config(
-            application(broker),
+            application(broker, more),
             log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=2,
+            ws_max_size=LARGEST_WORD,
+            # Squeezing every picture for every viewer would cost the broker more than the bytes it saves.
+            ws_per_message_deflate=False,
         )
         config.load()
         if context is not None:

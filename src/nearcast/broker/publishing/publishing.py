@@ -106,6 +106,21 @@ class Beyond(Protocol):
         """A message of quality 0 that has nothing but a topic."""
 
 
+class Spectator(Protocol):
+    """Somebody who looks on for a while.  Told after the copies have gone out; it is nobody's turn until it returns."""
+
+    def seen(self, event: Event, copies: Sequence[Target]) -> None:
+        """One event, and who got it."""
+
+    def seen_plain(self, topic: str, publisher: Session, targets: Sequence[Target]) -> None:
+        """A message of quality 0 that has nothing but a topic."""
+
+    def seen_together(
+        self, count: int, event: Callable[[int], Event], receivers: Callable[[int], Sequence[int]]
+    ) -> None:
+        """So many events that went together; each can be asked for, and its receivers by the matcher's numbers."""
+
+
 def _nothing() -> None: ...
 
 
@@ -124,6 +139,9 @@ class Publishing:
     """Called before anything is published: what was published before goes out before it."""
 
     beyond: Beyond | None = None
+    spectator: Spectator | None = None
+    """Nearly always nobody: the way of a message must not cost more because it might be looked at."""
+
     _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
     _count: int = 0
     _delivered: int = 0
@@ -149,6 +167,8 @@ class Publishing:
             return
         data, message = packet.write(), None
         self._delivered += len(route.targets)
+        if self.spectator is not None:
+            self.spectator.seen_plain(topic, session, route.targets)
         for target in route.targets:
             receiver = target.session
             connection = receiver.connection
@@ -172,7 +192,10 @@ class Publishing:
                 (names.ID, self.next_id()),
                 (names.PUBLISHED, instant_text(self.now())),
             )
-        self.deliver(self.chosen(route, session), message)
+        copies = self.chosen(route, session)
+        self.deliver(copies, message)
+        if self.spectator is not None:
+            self.spectator.seen_plain(topic, session, copies)
 
     def publish(
         self,
@@ -286,6 +309,8 @@ class Publishing:
                 write((), more)
                 self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
             self.deliver(copies, message)
+            if self.spectator is not None:
+                self.spectator.seen(event, copies)
             if outbound is not None:
                 outbound.written(None)
             return
@@ -311,6 +336,8 @@ class Publishing:
                 answer(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
                 return
             self.deliver(copies, message)
+            if self.spectator is not None:
+                self.spectator.seen(event, copies)
             if event.when is not None:
                 self.addressing.publish(event, message, publisher)
             nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)

@@ -135,6 +135,12 @@ class Qos0Batch:
                 self._send(each)
             except Exception:  # nobody else is to miss anything
                 log.exception("client %r did not get %d messages", each.target.session.client, len(each.events))
+        if publishing.spectator is not None:
+            publishing.spectator.seen_together(
+                last - first,
+                lambda number: self._gathered[first + number].event(self._ids[first + number], self._at),
+                lambda number: self._receivers(matches, first + number),
+            )
 
     def _events(self) -> EventBatch | list[Event]:
         """As the matcher takes them; where there is nothing but places, columns are made faster than events."""
@@ -174,6 +180,16 @@ class Qos0Batch:
                 if target is not None:
                     copies.append(_Copies(target, [event]))
         return copies
+
+    def _receivers(self, matches: Matches, event: int) -> list[int]:
+        """Of one event, by their numbers: for whoever looks on."""
+        numbers: list[int] = matches.clients[matches.offsets[event] : matches.offsets[event + 1]].tolist()
+        own = self._gathered[event].publisher
+        number = self._publishing.router.matcher.number(own.client)
+        if number is not None and number in numbers:
+            target = self._target(own, event, matches.asked_by(event, number))
+            return numbers if target is not None else [each for each in numbers if each != number]
+        return numbers
 
     def _without_own(self, session: Session, events: list[int]) -> list[int]:
         gathered = self._gathered

@@ -68,6 +68,7 @@ class Qos1Batches:
     def __init__(self, publishing: Publishing, promised: list[Promised]) -> None:
         self._publishing: Final = publishing
         self._promised: Final = promised
+        self._at: Final = publishing.now()
         self._copies: Final[list[_Copies | None]] = []
         self._count = 0
         """Of copies."""
@@ -77,7 +78,7 @@ class Qos1Batches:
 
     def publish(self) -> None:
         """Raises a ``NearcastError`` if the journal does not take them; nothing has happened then."""
-        publishing, at = self._publishing, self._publishing.now()
+        publishing, at = self._publishing, self._at
         entries = []
         for each in self._promised:
             entries.append(self._entry(each, at))
@@ -125,6 +126,7 @@ class Qos1Batches:
                     self._give_up(each, copies, failed)
                 elif copies is not None:
                     self._publishing.deliver(copies.targets, copies.message)
+                    self._show(each, copies)
             except Exception:
                 log.exception("a publish to %r was not brought to its end", each.topic)
             if failed is not None:
@@ -139,6 +141,11 @@ class Qos1Batches:
                 promiser.keep(answers)
             except Exception:
                 log.exception("%d publishes were not acknowledged", len(answers))
+
+    def _show(self, each: Promised, copies: _Copies) -> None:
+        spectator, message = self._publishing.spectator, copies.message
+        if spectator is not None:
+            spectator.seen(plain_event(message, message.event or "", each.publisher.client, self._at), copies.targets)
 
     def _give_up(self, each: Promised, copies: _Copies | None, failed: JournalFailed) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Final, Protocol
 
 from nearcast.broker.sessions.session import Held, Session
@@ -107,6 +108,18 @@ class RouterStatistics:
     """Events that the matcher was asked for."""
 
 
+@dataclass(slots=True, eq=False)
+class Stopwatch:
+    """What matching costs, while somebody wants to know."""
+
+    events: int = 0
+    seconds: float = 0.0
+
+    def add(self, events: int, seconds: float) -> None:
+        self.events += events
+        self.seconds += seconds
+
+
 def _nothing() -> None: ...
 
 
@@ -139,6 +152,8 @@ class Router:
 
     watch: Callable[[Session], None] | None = None
     """Told of every session whose subscriptions have changed."""
+
+    stopwatch: Stopwatch | None = None
 
     _hits: int = 0
     _matched: int = 0
@@ -278,7 +293,12 @@ class Router:
     def targets(self, event: Event, channel: str | None = None) -> Route:
         """Who gets the event: each client once, and each group."""
         self._matched += 1
-        receivers = self.matcher.match(event)
+        if self.stopwatch is None:
+            receivers = self.matcher.match(event)
+        else:
+            begun = perf_counter()
+            receivers = self.matcher.match(event)
+            self.stopwatch.add(1, perf_counter() - begun)
         # Whoever accepts what is addressed to it may get it without that subscription.
         if not self._by_schemes and event.to is None:
             single = self._single
@@ -295,7 +315,10 @@ class Router:
 
     def together(self, events: EventBatch | Sequence[Event]) -> Matches:
         """What the matcher says to events that are all published now, while it is alone to decide."""
+        begun = perf_counter()
         matches = self.matcher.match_batch(events)
+        if self.stopwatch is not None:
+            self.stopwatch.add(len(matches), perf_counter() - begun)
         self._matched += len(matches)
         return matches
 

@@ -290,6 +290,11 @@ class LiveSchemes:
         new, self._told_of = done - self._told_of, done
         return latest[max(0, len(latest) - new) :]
 
+    @property
+    def transitions(self) -> int:
+        """Since the broker was started."""
+        return self._broker.transitions_done
+
     def moves(self) -> list[Moved]:
         """Who has changed its scheme because of a region, since this was last asked for."""
         return self._regional.moves()
@@ -301,6 +306,10 @@ class LiveSchemes:
     def scheme_of(self, client: str) -> MechanismSpec:
         """To which it belongs, or is about to be brought."""
         return self._broker.scheme_of(client)
+
+    def takes_part(self, client: str) -> bool:
+        """Whether it is in a scheme at all."""
+        return client in self._broker.exchange
 
     def follows(self, client: str) -> bool:
         """Whether plans are for this client: it takes part in schemes, and insists on none."""

@@ -1,0 +1,214 @@
+"""Everything that goes over the wire between the broker and the page.
+
+Times are ISO 8601 in UTC, or microseconds where the name says ``_us``; places are degrees.  The binary message is in ``positions``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+GeoJson = dict[str, Any]
+"""A geometry, a feature or a collection, as RFC 7946 has it."""
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=False):
+    """Base of what is answered."""
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of what is asked for: a word that nobody knows is a mistake."""
+
+
+# Who is looking
+
+
+class Login(Asked, frozen=True):
+    user: str
+    password: str
+
+
+class Me(Told, frozen=True):
+    user: str | None
+    may_see: bool
+    may_command: bool
+
+
+# The ground
+
+
+class Bounds(Told, frozen=True):
+    south: float
+    west: float
+    north: float
+    east: float
+
+
+class NamedPlace(Told, frozen=True):
+    name: str
+    lat: float
+    lon: float
+    radius: float
+    """Metres."""
+
+
+class Parameter(Told, frozen=True):
+    name: str
+    type: str
+    default: bool | int | float | str
+    unit: str
+    meaning: str
+    choices: list[str] = []
+    """Of a text: the words that there are."""
+
+
+class SchemeKind(Told, frozen=True):
+    kind: str
+    about: str
+    parameters: list[Parameter]
+
+
+class World(Told, frozen=True):
+    name: str
+    bounds: Bounds | None
+    """None: nothing is known of the ground; fit the clients."""
+
+    streets: list[list[float]]
+    """Of each: lat, lon, lat, lon, ..."""
+
+    points: list[NamedPlace]
+    attribution: str | None
+    schemes: list[SchemeKind]
+    roles: list[str]
+
+
+# The live feed
+
+
+class Origin(Told, frozen=True):
+    lat: float
+    lon: float
+
+
+class Hello(Told, frozen=True, tag_field="kind", tag="hello"):
+    names: dict[str, str]
+    """Of each index, the client."""
+
+    period_ms: int
+    origin: Origin
+    schemes: list[str]
+    roles: list[str]
+    shown: int
+    """So many clients are shown at most; those of higher numbers are not."""
+
+
+class Names(Told, frozen=True, omit_defaults=True, tag_field="kind", tag="names"):
+    """What has changed; ``gone`` before ``add``, since a number may be given to somebody else."""
+
+    add: dict[str, str] = {}
+    gone: list[int] = []
+    schemes: list[str] | None = None
+    roles: list[str] | None = None
+
+
+class Load(Told, frozen=True):
+    publishes_per_s: float
+    deliveries_per_s: float
+    bytes_in_per_s: float
+    bytes_out_per_s: float
+    delay_ms_p50: float | None
+    """From taking up a sampled event until its copies were handed to the connections; None: none was sampled."""
+
+    delay_ms_p99: float | None
+    match_us: float | None
+    """Of one event in the matcher, on average; None: it was not asked for any."""
+
+    position_updates_per_s: float
+    lag_ms: float
+    """By how much the broker's loop was late."""
+
+
+class Tick(Told, frozen=True, tag_field="kind", tag="tick"):
+    at_us: int
+    clients: int
+    """Of which a position is known."""
+
+    sessions: int
+    connections: int
+    viewers: int
+    load: Load
+    scheme: str
+    groups: dict[str, int]
+    waiting: int
+    """Clients that have not answered their plan yet."""
+
+    left_out: int
+    """Events since the last tick that are not among those shown."""
+
+    problem: str | None
+    """Of the journal or the lake."""
+
+
+class ShownEvent(Told, frozen=True, tag_field="kind", tag="event"):
+    id: str
+    topic: str
+    at_us: int
+    lat: float | None
+    lon: float | None
+    reach: GeoJson | None
+    publisher: str | None
+    receivers: list[int]
+    """The first of them, as indexes."""
+
+    count: int
+    """Of all of them."""
+
+
+class ShownTransition(Told, frozen=True, tag_field="kind", tag="transition"):
+    at_us: int
+    source: str = msgspec.field(name="from")
+    target: str = msgspec.field(name="to")
+    region: str | None = None
+    by: str | None = None
+    clients: int = 0
+
+
+class Cells(Told, frozen=True, tag_field="kind", tag="cells"):
+    scheme: str
+    features: GeoJson
+
+
+class ViewerWish(msgspec.Struct, frozen=True):
+    """What a page says on its WebSocket."""
+
+    watch: str | msgspec.UnsetType | None = msgspec.UNSET
+    pause: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+# Tables
+
+
+class SessionRow(Told, frozen=True):
+    client: str
+    user: str | None
+    connected: bool
+    since: str | None
+    """Since when it has no connection; None while it has one."""
+
+    lat: float | None
+    lon: float | None
+    scheme: str
+    subscriptions: int
+    queued: int
+    dropped: int
+    address: str | None
+
+
+class SessionsTable(Told, frozen=True):
+    total: int
+    rows: list[SessionRow]
+
+
+PAGE: Final = 50
+LARGEST_PAGE: Final = 500

@@ -1,0 +1,120 @@
+"""Names and kinds of clients by their numbers: what has changed since the last look.
+
+Names are compared at every look, which is one comparison of two lists.  In which scheme somebody is and what role it has takes a look at each
+client: a few in every period, those first of whom nothing is known yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from nearcast.broker.core import Broker
+from nearcast.dashboard.contract import Names
+from nearcast.dashboard.positions import MOST, Positions
+from nearcast.model.values import Value
+
+A_LOOK: Final = 500
+"""Clients whose kind is looked at."""
+
+A_LOOK_AFTER_CHANGES: Final = 2_000
+CALM: Final = 20
+"""Looks after which nothing of a transition is left to be seen."""
+
+MOST_KINDS: Final = 255
+ROLE: Final = "role"
+TRANSPORT: Final = "transport"
+
+
+class Kinds:
+    """Words and their numbers; 0 is the empty one, and also what does not fit."""
+
+    def __init__(self) -> None:
+        self.words: Final = [""]
+        self._numbers: Final[dict[object, int]] = {"": 0}
+
+    def number(self, kind: object) -> int:
+        number = self._numbers.get(kind)
+        if number is None:
+            number = len(self.words) if len(self.words) < MOST_KINDS else 0
+            self._numbers[kind] = number
+            if number:
+                self.words.append(str(kind))
+        return number
+
+
+class Crowd:
+    def __init__(self, broker: Broker, positions: Positions) -> None:
+        self._broker: Final = broker
+        self._matcher: Final = broker.presence.matcher
+        self._positions: Final = positions
+        self.schemes: Final = Kinds()
+        self.roles: Final = Kinds()
+        self._ids: list[str | None] = []
+        self.names: Final[dict[int, str]] = {}
+        self._next = 0
+        self._transitions = 0
+        self._hurry = 0
+
+    def look(self) -> Names | None:
+        """What is new; none if nothing is.  After the positions' look, which makes room for marks."""
+        schemes, roles = len(self.schemes.words), len(self.roles.words)
+        add, gone = self._renamed()
+        for number, client in add.items():
+            self._mark(number, client)
+        self._mark_some()
+        more_schemes = len(self.schemes.words) > schemes
+        more_roles = len(self.roles.words) > roles
+        if not (add or gone or more_schemes or more_roles):
+            return None
+        return Names(
+            {str(number): client for number, client in add.items()},
+            gone,
+            list(self.schemes.words) if more_schemes else None,
+            list(self.roles.words) if more_roles else None,
+        )
+
+    def _renamed(self) -> tuple[dict[int, str], list[int]]:
+        ids = self._matcher.ids[:MOST]
+        if ids == self._ids:
+            return {}, []
+        before, sessions = self._ids, self._broker.sessions.all
+        before.extend([None] * (len(ids) - len(before)))
+        add: dict[int, str] = {}
+        gone = []
+        for number, (old, new) in enumerate(zip(before, ids, strict=True)):
+            if old != new:
+                if self.names.pop(number, None) is not None:
+                    gone.append(number)
+                if new is not None and new in sessions:  # else it is a group that shares what it gets
+                    add[number] = self.names[number] = new
+        self._ids = list(ids)
+        return add, gone
+
+    def _mark_some(self) -> None:
+        live, size = self._broker.scheming.live, len(self._ids)
+        if live.transitions != self._transitions:
+            self._transitions, self._hurry = live.transitions, CALM
+        self._hurry = max(0, self._hurry - 1)
+        for _ in range(min(size, A_LOOK_AFTER_CHANGES if self._hurry else A_LOOK)):
+            self._next = (self._next + 1) % size
+            client = self.names.get(self._next)
+            if client is not None:
+                self._mark(self._next, client)
+
+    def _mark(self, number: int, client: str) -> None:
+        live = self._broker.scheming.live
+        scheme = self.schemes.number(live.scheme_of(client)) if live.takes_part(client) else 0
+        contexts = self._broker.presence.contexts(client)
+        self._positions.mark(number, scheme, self.roles.number(role_of(contexts)) if contexts else 0)
+
+
+def role_of(contexts: Mapping[str, Mapping[str, Value]]) -> str:
+    """What a client is, by one of its contexts: its ``role``, or the last part of its ``transport``."""
+    for attributes in contexts.values():
+        if ROLE in attributes:
+            return str(attributes[ROLE])
+    for attributes in contexts.values():
+        if TRANSPORT in attributes:
+            return str(attributes[TRANSPORT]).rstrip("/").rpartition("/")[2]
+    return ""

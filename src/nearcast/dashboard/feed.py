@@ -1,0 +1,310 @@
+"""The live feed: in every period one picture for all viewers, encoded once.
+
+Nothing happens here while nobody looks.  A viewer that does not take what is offered misses pictures, and gets the newest one when it is ready:
+nothing piles up.  However much there is to show, the loop belongs to the broker: after a picture that took long, the next one waits longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+
+from nearcast.broker.core import Broker
+from nearcast.broker.settings import DashboardSettings
+from nearcast.dashboard.contract import Hello, Origin, ShownTransition, Tick
+from nearcast.dashboard.crowd import Crowd
+from nearcast.dashboard.load import LoadMeter
+from nearcast.dashboard.positions import MOST, Positions
+from nearcast.dashboard.spectator import A_SECOND, Sample
+from nearcast.errors import QuotaExceeded
+from nearcast.model.geometry import Point
+from nearcast.model.time import MICROSECONDS
+
+log: Final = logging.getLogger(__name__)
+SHARE: Final = 0.04
+"""Of the loop's time, at most, goes into pictures."""
+
+MOST_TEXTS: Final = 8
+"""Periods whose messages may wait for one viewer; then it begins anew."""
+
+Parcel = str | bytes
+"""A text message or a binary one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStatistics:
+    viewers: int
+    looks: int
+    """Pictures made."""
+
+    seconds: float
+    """That they took."""
+
+    skipped: int
+    """Pictures that a viewer did not get, because it had not taken the one before."""
+
+    anew: int
+    """Times that a viewer had to begin anew."""
+
+
+class Seat:
+    """One viewer's place: what waits for it."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed: Final = feed
+        self._ready: Final = asyncio.Event()
+        self._texts: Final[deque[str]] = deque()
+        self._picture: bytes | None = None
+        self._whole = False
+        self._anew = True
+        self._paused = False
+        self.watched: str | None = None
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def offer(self, text: str | None, picture: bytes | None) -> None:
+        if self._paused:
+            return
+        if text is not None:
+            self._texts.append(text)
+            if len(self._texts) > MOST_TEXTS:
+                self._begin_anew()
+        if picture is not None:
+            if self._picture is not None:
+                self._whole = True
+                self._feed.skipped += 1
+            self._picture = picture
+        if self._texts or self._picture is not None or self._anew:
+            self._ready.set()
+
+    def tell(self, message: msgspec.Struct) -> None:
+        """Something for this viewer alone; dropped if it is behind."""
+        if not self._paused and len(self._texts) < MOST_TEXTS:
+            self._texts.append(encoded(message))
+            self._ready.set()
+
+    def pause(self, paused: bool) -> None:
+        if self._paused and not paused:
+            self._begin_anew()
+            self._ready.set()
+        self._paused = paused
+        self._feed.wake()
+
+    async def parcels(self) -> list[Parcel]:
+        """What is to be sent next; waits until there is something."""
+        await self._ready.wait()
+        self._ready.clear()
+        if self._anew:
+            self._anew = self._whole = False
+            self._texts.clear()
+            self._picture = None
+            return self._feed.beginning()
+        parcels: list[Parcel] = [*self._texts]
+        self._texts.clear()
+        if self._picture is not None:
+            parcels.append(self._feed.positions.full() if self._whole else self._picture)
+            self._picture, self._whole = None, False
+        return parcels
+
+    def restart(self) -> None:
+        """What it was told does not hold any more."""
+        self._texts.clear()
+        self._picture = None
+        self._anew = True
+
+    def _begin_anew(self) -> None:
+        self.restart()
+        self._feed.anew += 1
+
+
+class Feed:
+    """One for each broker."""
+
+    def __init__(self, broker: Broker, settings: DashboardSettings, origin: Callable[[], Point]) -> None:
+        self._broker: Final = broker
+        self._period: Final = settings.period / MICROSECONDS
+        self._most: Final = settings.viewers
+        self._origin: Final = origin
+        self._seats: Final[dict[Seat, None]] = {}
+        self._timer: asyncio.Handle | None = None
+        self._due = 0.0
+        self._lag = 0.0
+        self._meter: Final = LoadMeter(broker)
+        self._sample: Final = Sample(broker.publishing, broker.clock.now, max(1, int(A_SECOND * self._period)))
+        self._shown = 0
+        self._next_tick = 0.0
+        self._transitions = 0
+        self._scheme = ""
+        self._delays: list[int] = []
+        self.positions: Positions
+        self._crowd: Crowd
+        self.by: Callable[[int], str | None] = lambda _at: None
+        """Who had the transition of that time carried out, if that was somebody here."""
+
+        self.every_second: list[Callable[[], Sequence[msgspec.Struct]]] = []
+        """Further messages for everybody; the first ones of all are part of a beginning, too."""
+
+        self.standing: list[Callable[[], Sequence[msgspec.Struct]]] = []
+        """What holds until it changes: told to whoever begins."""
+
+        self._looks = 0
+        self._seconds = 0.0
+        self.skipped = self.anew = 0
+
+    def statistics(self) -> FeedStatistics:
+        return FeedStatistics(len(self._seats), self._looks, self._seconds, self.skipped, self.anew)
+
+    # Viewers
+
+    @property
+    def seats(self) -> Sequence[Seat]:
+        return tuple(self._seats)
+
+    def check_room(self) -> None:
+        if len(self._seats) >= self._most:
+            raise QuotaExceeded(f"{self._most} pages are open already; close one, or raise dashboard.viewers")
+
+    def join(self) -> Seat:
+        self.check_room()
+        seat = Seat(self)
+        self._seats[seat] = None
+        self.wake()
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        self._seats.pop(seat, None)
+        if not self._watched:
+            self._stop()
+
+    @property
+    def _watched(self) -> bool:
+        return any(not seat.paused for seat in self._seats)
+
+    def wake(self) -> None:
+        """Somebody has come, or does not pause any more; or the other way round."""
+        if not self._watched:
+            self._stop()
+        elif self._timer is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.positions = Positions(self._broker.presence.matcher, self._origin())
+        self._crowd = Crowd(self._broker, self.positions)
+        self._meter.begin()
+        self._sample.taken()
+        self._sample.delays()
+        self._delays = []
+        self._shown, self._lag = 0, 0.0
+        live = self._broker.scheming.live
+        self._transitions, self._scheme = live.transitions, str(live.status().scheme)
+        self._next_tick = 0.0
+        for seat in self._seats:  # whoever is there from before was told of another origin
+            seat.restart()
+        self._due = self._broker.loop.time()
+        self._timer = self._broker.loop.call_soon(self._look)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._sample.end()
+            self._meter.end()
+
+    # Pictures
+
+    def beginning(self) -> list[Parcel]:
+        """All that somebody has to know who has known nothing."""
+        crowd = self._crowd
+        origin = self.positions.origin
+        hello = Hello(
+            {str(number): client for number, client in crowd.names.items()},
+            round(self._period * 1_000),
+            Origin(origin.lat, origin.lon),
+            list(crowd.schemes.words),
+            list(crowd.roles.words),
+            MOST,
+        )
+        standing = [message for each in self.standing for message in each()]
+        parcels: list[Parcel] = [encoded(hello), self.positions.full()]
+        return [*parcels, encoded(standing)] if standing else parcels
+
+    def _look(self) -> None:
+        loop = self._broker.loop
+        now, begun = loop.time(), perf_counter()
+        self._lag = max(self._lag, now - self._due)
+        try:
+            self._show(now)
+        except Exception:  # the broker goes on, and so does the next picture
+            log.exception("a picture for the dashboard could not be made")
+        took = perf_counter() - begun
+        self._looks += 1
+        self._seconds += took
+        wait = max(self._period, took / SHARE)
+        self._due = loop.time() + wait
+        self._timer = loop.call_later(wait, self._look)
+
+    def _show(self, now: float) -> None:
+        picture = self.positions.look(self._broker.clock.now())
+        names = self._crowd.look()
+        messages: list[msgspec.Struct] = [] if names is None else [names]
+        events = self._sample.taken()
+        self._shown += len(events)
+        self._delays += self._sample.delays()
+        messages += events
+        if now >= self._next_tick:
+            self._next_tick = now + 1.0 - self._period / 2
+            messages += self._every_second()
+        self._sample.begin()
+        text = encoded(messages) if messages else None
+        for seat in self._seats:
+            seat.offer(text, picture)
+
+    def _every_second(self) -> list[msgspec.Struct]:
+        broker = self._broker
+        status = broker.scheming.live.status()
+        load = self._meter.read(self._delays, self._lag)
+        left_out = max(0, self._meter.published - self._shown)
+        self._delays, self._lag, self._shown = [], 0.0, 0
+        tick = Tick(
+            broker.clock.now(),
+            self.positions.located,
+            len(broker.sessions.all),
+            len(broker.services.open),
+            len(self._seats),
+            load,
+            str(status.scheme),
+            {str(spec): count for spec, count in status.groups.items()},
+            status.waiting,
+            left_out,
+            broker.journal.problem or broker.archive.problem,
+        )
+        more = [message for each in self.every_second for message in each()]
+        return [*self._new_transitions(), tick, *more]
+
+    def _new_transitions(self) -> list[ShownTransition]:
+        live = self._broker.scheming.live
+        new, self._transitions = live.transitions - self._transitions, live.transitions
+        shown = []
+        for done in live.status().latest[-new:] if new else ():
+            source, target = self._scheme, str(done.scheme)
+            if done.everybody:
+                self._scheme = target
+            shown.append(
+                ShownTransition(
+                    done.time, source, target, None, self.by(done.time), 0 if done.everybody else done.clients
+                )
+            )
+        return shown
+
+
+def encoded(message: Any) -> str:
+    return msgspec.json.encode(message).decode()

@@ -1,0 +1,86 @@
+"""The WebSocket of one viewer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from litestar import WebSocket, websocket
+from litestar.di import NamedDependency
+from litestar.exceptions import WebSocketDisconnect
+
+from nearcast.dashboard.contract import ViewerWish
+from nearcast.dashboard.doors import Doors, check_origin
+from nearcast.dashboard.feed import Feed, Seat
+
+AGAIN: Final = 30.0
+"""Seconds after which it is looked again whether the viewer may still see."""
+
+LOGGED_OUT: Final = 4401
+NOT_UNDERSTOOD: Final = 4400
+_WISH: Final = msgspec.json.Decoder(ViewerWish)
+
+
+@websocket("/live")
+async def live(socket: WebSocket[Any, Any, Any], doors: NamedDependency[Doors], feed: NamedDependency[Feed]) -> None:
+    check_origin(socket)
+    await doors.check(socket)
+    feed.check_room()
+    await socket.accept()
+    seat = feed.join()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            both = [tasks.create_task(each) for each in (_send(socket, seat, doors), _receive(socket, seat))]
+            for task in both:
+                # As soon as one of the two has ended, the other has nobody to talk to.
+                task.add_done_callback(_ending(both))
+    finally:
+        feed.leave(seat)
+
+
+def _ending(tasks: list[asyncio.Task[None]]) -> Callable[[asyncio.Task[None]], None]:
+    def end(_done: asyncio.Task[None]) -> None:
+        for task in tasks:
+            task.cancel()
+
+    return end
+
+
+async def _send(socket: WebSocket[Any, Any, Any], seat: Seat, doors: Doors) -> None:
+    loop = asyncio.get_running_loop()
+    checked = loop.time()
+    # A viewer that vanishes in the middle of a message is one that has left.
+    with contextlib.suppress(WebSocketDisconnect, OSError):
+        while True:
+            try:
+                parcels = await asyncio.wait_for(seat.parcels(), AGAIN)
+            except TimeoutError:
+                parcels = []
+            if loop.time() - checked >= AGAIN:
+                checked = loop.time()
+                if not (await doors.viewer(socket)).may:
+                    await socket.close(LOGGED_OUT, "log in again")
+                    return
+            for parcel in parcels:
+                if isinstance(parcel, str):
+                    await socket.send_text(parcel)
+                else:
+                    await socket.send_bytes(parcel)
+
+
+async def _receive(socket: WebSocket[Any, Any, Any], seat: Seat) -> None:
+    with contextlib.suppress(WebSocketDisconnect):
+        while True:
+            text = await socket.receive_text()
+            try:
+                wish = _WISH.decode(text)
+            except msgspec.DecodeError:
+                await socket.close(NOT_UNDERSTOOD, "not understood")
+                return
+            if wish.pause is not msgspec.UNSET:
+                seat.pause(bool(wish.pause))
+            if wish.watch is not msgspec.UNSET:
+                seat.watched = None if wish.watch is None else str(wish.watch)[:1_024]

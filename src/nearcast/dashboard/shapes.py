@@ -1,0 +1,55 @@
+"""Areas as GeoJSON, to be drawn: circles become polygons of many corners."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from nearcast.dashboard.contract import GeoJson
+from nearcast.model.area import Area, Box, Circle, Outline, Polygon, Rectangle, area_to_geojson
+from nearcast.model.geometry import Point
+from nearcast.runtime.simulation.plane import Plane
+
+CORNERS: Final = 48
+DIGITS: Final = 7
+"""Of degrees: a centimetre."""
+
+
+def area_shape(area: Area | None, at: Point | None) -> GeoJson | None:
+    """What an area around ``at`` looks like; none where it is everywhere, or nobody knows where."""
+    if area is None:
+        return None
+    if area.is_relative:
+        if at is None:
+            return None
+        area = area.anchored(at)
+    match area:
+        case Circle():
+            angles = np.linspace(0.0, 2 * np.pi, CORNERS + 1)
+            return _ring(area.fixed_center(), area.radius * np.sin(angles), area.radius * np.cos(angles))
+        case Rectangle():
+            x, y = area.width / 2, area.height / 2
+            return _ring(area.fixed_center(), np.array([-x, x, x, -x, -x]), np.array([-y, -y, y, y, -y]))
+        case Outline():
+            east, north = zip(*area.ring, strict=True)
+            return _ring(area.fixed_center(), np.array(east), np.array(north))
+        case Box() | Polygon():
+            return area_to_geojson(area)
+    return None
+
+
+def circle_shape(center: Point, radius: float) -> GeoJson:
+    shape = area_shape(Circle(radius, center), None)
+    assert shape is not None
+    return shape
+
+
+def area_kind(area: Area | None) -> str:
+    return "everywhere" if area is None else type(area).__name__.lower()
+
+
+def _ring(center: Point, east: np.ndarray, north: np.ndarray) -> GeoJson:
+    lat, lon = Plane(center).degrees(east, north)
+    corners = np.column_stack([lon, lat]).round(DIGITS).tolist()
+    return {"type": "Polygon", "coordinates": [corners]}

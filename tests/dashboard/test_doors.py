@@ -1,0 +1,249 @@
+"""Who is let in: the broker's own users and rules, and nothing that a browser brings along by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from tests.broker.talker import talking
+from tests.dashboard.looking import WORD, asking, looking, shown
+from tests.waiting import until
+from websockets.exceptions import InvalidStatus
+
+from nearcast.broker.access.users import add_user, remove_user
+from nearcast.broker.server import Server
+from nearcast.broker.settings import RuleSettings
+from nearcast.dashboard.doors import ATTEMPTS, COOKIE
+
+DATA = ("/dashboard/api/world", "/dashboard/api/sessions")
+RULES: dict[str, Any] = {
+    "rules": (
+        RuleSettings(name="operators", users=("ada",), plans=True),
+        RuleSettings(name="everybody", users=("*",), publish=("#",), subscribe=("#",)),
+    ),
+    "anonymous": "never",
+}
+
+
+def with_users(folder: Path) -> None:
+    add_user(folder / "users", "ada", "a long word")
+    add_user(folder / "users", "bob", "another word")
+
+
+async def log_in(client: httpx.AsyncClient, user: str = "ada", word: str = "a long word") -> httpx.Response:
+    return await client.post("/dashboard/login", json={"user": user, "password": word}, headers=WORD)
+
+
+async def refused(server: Server, **options: Any) -> int:
+    with pytest.raises(InvalidStatus) as told:
+        async with looking(server, **options):
+            pass
+    return told.value.response.status_code
+
+
+def test_the_page_is_for_everybody_and_what_it_shows_is_not(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/")).headers["location"] == "/dashboard/"
+        assert (await client.get("/dashboard/")).status_code == 200
+        assert (await client.get("/dashboard/api/me")).json() == {"user": None, "may_see": False, "may_command": False}
+        async with talking(server, "guest-17", username="bob", password=b"another word"):
+            for route in DATA:
+                answer = await client.get(route)
+                assert answer.status_code == 401, route
+                assert "www-authenticate" not in answer.headers
+                assert "guest-17" not in answer.text
+            assert await refused(server) == 403
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_logging_in_and_out(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        answer = await log_in(client)
+        assert answer.status_code == 204
+        told = answer.headers["set-cookie"].lower()
+        assert "httponly" in told
+        assert "samesite=strict" in told
+        assert "path=/dashboard" in told
+        assert (await client.get("/dashboard/api/me")).json() == {"user": "ada", "may_see": True, "may_command": True}
+        for route in DATA:
+            assert (await client.get(route)).status_code == 200
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        async with looking(server, additional_headers=cookie) as page:
+            await page.until(lambda page: page.of("tick"))
+        assert (await client.post("/dashboard/logout", headers=WORD)).status_code == 204
+        assert (await client.get(DATA[0], headers=cookie)).status_code == 401
+        assert await refused(server, additional_headers=cookie) == 403
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_somebody_without_the_permission_is_told_so(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        assert (await log_in(client, "bob", "another word")).status_code == 204
+        assert (await client.get("/dashboard/api/me")).json() == {"user": "bob", "may_see": False, "may_command": False}
+        for route in DATA:
+            assert (await client.get(route)).status_code == 403
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        assert await refused(server, additional_headers=cookie) == 403
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_a_login_ends_with_the_password_and_with_the_user(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        add_user(tmp_path / "users", "ada", "a new word")
+        assert (await client.get(DATA[0])).status_code == 401
+        await log_in(client, "ada", "a new word")
+        assert (await client.get(DATA[0])).status_code == 200
+        remove_user(tmp_path / "users", "ada")
+        assert (await client.get(DATA[0])).status_code == 401
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_a_login_expires(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        assert (await client.get(DATA[0])).status_code == 200
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}  # a browser would have forgotten it by then
+        begun, now = server.broker.clock.now(), server.broker.clock.now
+        await until(lambda: now() - begun > 3_000_000)
+        client.cookies.clear()
+        assert (await client.get(DATA[0], headers=cookie)).status_code == 401
+
+    shown(tmp_path, story, access=RULES, dashboard={"stay": 3_000_000})
+
+
+def test_wrong_passwords_are_slowed_down(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        for _attempt in range(ATTEMPTS):
+            assert (await log_in(client, "ada", "wrong")).status_code == 401
+        assert (await log_in(client, "ada", "wrong")).status_code == 429
+        assert (await log_in(client)).status_code == 429  # nor is the right one looked at
+        basic = await client.get(DATA[0], auth=("ada", "wrong"))
+        assert basic.status_code == 429
+
+    shown(tmp_path, story, access=RULES)
+
+
+@pytest.mark.parametrize("route", ["/dashboard/login", "/dashboard/logout"])
+def test_what_another_site_may_have_sent_is_refused(tmp_path: Path, route: str) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        body = {"user": "ada", "password": "a long word"}
+        assert (await client.post(route, json=body)).status_code == 403
+        elsewhere = {"origin": "https://elsewhere.example"}
+        assert (await client.post(route, json=body, headers=WORD | elsewhere)).status_code == 403
+        here = {"origin": str(client.base_url).rstrip("/")}
+        assert (await client.post(route, json=body, headers=WORD | here)).status_code == 204
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_a_page_of_another_site_gets_no_live_feed(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        assert await refused(server, origin="https://elsewhere.example") == 403
+        async with looking(server, origin=str(client.base_url).rstrip("/")) as page:
+            await page.until(lambda page: page.of("tick"))
+
+    shown(tmp_path, story)
+
+
+def test_this_machine_needs_no_password_but_its_own_name(tmp_path: Path) -> None:
+    """A page whose name somebody had resolve to this machine asks in the name of whoever opened it."""
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        port = server.addresses["http"][1]
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"):
+            assert (await client.get(DATA[0], headers={"host": host})).status_code == 200
+        for host in (f"elsewhere.example:{port}", "elsewhere.example", "127.0.0.1.elsewhere.example", "["):
+            assert (await client.get(DATA[0], headers={"host": host})).status_code in {400, 401}
+
+    shown(tmp_path, story)
+
+
+def test_scripts_may_use_basic(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with asking(server, auth=("ada", "a long word")) as client:
+            assert (await client.get(DATA[0])).status_code == 200
+        async with asking(server, auth=("bob", "another word")) as client:
+            assert (await client.get(DATA[0])).status_code == 403
+        async with asking(server, auth=("ada", "wrong")) as client:
+            assert (await client.get(DATA[0])).status_code == 401
+
+    shown(tmp_path, story, access=RULES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dashboard/", "/dashboard/api/me", "/dashboard/api/world", "/dashboard/nothing.js", "/dashboard/vendor/x.js"],
+)
+def test_every_answer_tells_the_browser_to_be_careful(tmp_path: Path, path: str) -> None:
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        headers = (await client.get(path)).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == ("no-cache" if path == "/dashboard/" else "no-store")
+
+    shown(tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    "name", ["../application.py", "%2e%2e/application.py", "..%2fdoors.py", "index.html%00", "a.py"]
+)
+def test_nothing_but_the_page_is_served(tmp_path: Path, name: str) -> None:
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        answer = await client.get(f"/dashboard/{name}")
+        assert answer.status_code == 404
+        assert "import" not in answer.text
+
+    shown(tmp_path, story)
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        first = await client.get("/dashboard/")
+        again = await client.get("/dashboard/", headers={"if-none-match": first.headers["etag"]})
+        assert (first.status_code, again.status_code) == (200, 304)
+        assert not again.content
+
+    shown(tmp_path, story)
+
+
+def test_large_bodies_and_too_many_viewers_are_refused(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        body = msgspec.json.encode({"user": "ada", "password": "x" * 300_000})
+        answer = await client.post(
+            "/dashboard/login", content=body, headers=WORD | {"content-type": "application/json"}
+        )
+        assert answer.status_code == 413
+        async with looking(server) as first, looking(server) as second:
+            await first.until(lambda page: page.of("tick"))
+            await second.until(lambda page: page.of("tick"))
+            assert await refused(server) == 403
+
+    shown(tmp_path, story, dashboard={"viewers": 2})

@@ -1,0 +1,167 @@
+"""The live feed: what a page is told is what the broker knows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from tests.broker.talker import talking
+from tests.dashboard.looking import looking, shown
+from tests.waiting import until
+
+from nearcast.broker.server import Server
+from nearcast.dashboard.positions import FULL, NO_HEADING, RECORD, Positions
+from nearcast.matching import Matcher
+from nearcast.model.geometry import Point
+
+HERE = "49.8728,8.6512"
+
+
+def near(found: tuple[float, float] | None, lat: float, lon: float) -> bool:
+    return found is not None and found == pytest.approx((lat, lon), abs=1e-6)
+
+
+async def report(talker: Any, where: str) -> None:
+    await talker.tell("$nearcast/position", where.encode())
+
+
+def test_a_page_sees_clients_come_move_and_go(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with talking(server, "ada") as ada:
+            await report(ada, HERE)
+            async with looking(server) as page:
+                await page.until(lambda page: near(page.at("ada"), 49.8728, 8.6512))
+                await report(ada, "49.8800,8.6512")
+                await page.until(lambda page: near(page.at("ada"), 49.88, 8.6512))
+                assert page.headings[next(iter(page.names))] == 0  # straight north
+                async with talking(server, "bob") as bob:
+                    await report(bob, "49.8700,8.6500")
+                    await page.until(lambda page: near(page.at("bob"), 49.87, 8.65))
+                await page.until(lambda page: "bob" not in page.names.values())
+                assert page.hellos == 1
+                assert len(page.where) == 1
+
+    shown(tmp_path, story)
+
+
+def test_an_event_is_shown_with_its_receivers(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with talking(server, "near") as near_by, talking(server, "far") as far, talking(server, "src") as source:
+            for talker, where in ((near_by, HERE), (far, "49.9900,8.6512")):
+                await report(talker, where)
+                await talker.subscribe("traffic/#", 0, [("nc-area", '{"circle": 500}')])
+            async with looking(server) as page:
+                await page.until(lambda page: page.of("tick"))
+                await source.tell(
+                    "traffic/jam", b"x", [("nc-place", HERE), ("nc-reach", '{"circle": 100, "at": [8.6512, 49.8728]}')]
+                )
+                await page.until(lambda page: page.of("event"))
+                event = page.of("event")[0]
+                assert (event["topic"], event["publisher"], event["count"]) == ("traffic/jam", "src", 1)
+                assert [page.names[index] for index in event["receivers"]] == ["near"]
+                assert (event["lat"], event["lon"]) == (49.8728, 8.6512)
+                assert event["reach"]["type"] == "Polygon"
+                await page.until(lambda page: any(tick["load"]["publishes_per_s"] > 0 for tick in page.of("tick")))
+                tick = page.of("tick")[-1]
+                assert (tick["clients"], tick["sessions"], tick["connections"], tick["viewers"]) == (2, 3, 3, 1)
+
+    shown(tmp_path, story)
+
+
+def test_nothing_is_computed_while_nobody_looks(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        publishing, router = server.broker.publishing, server.broker.router
+        assert publishing.spectator is None
+        assert router.stopwatch is None
+        async with looking(server) as page:
+            await page.until(lambda page: page.of("tick"))
+            await until(lambda: publishing.spectator is not None)
+            assert router.stopwatch is not None
+            await page.say(pause=True)
+            await until(lambda: publishing.spectator is None and router.stopwatch is None)
+            await page.say(pause=False)
+            await until(lambda: publishing.spectator is not None)
+            await page.until(lambda page: page.hellos == 2)
+        await until(lambda: publishing.spectator is None and router.stopwatch is None)
+
+    shown(tmp_path, story)
+
+
+def test_ten_thousand_clients_are_encoded_in_milliseconds_and_only_changes_are_told() -> None:
+    matcher, numbers = Matcher(), 10_000
+    rng = np.random.default_rng(7)
+    lat, lon = rng.uniform(49.8, 49.9, numbers), rng.uniform(8.6, 8.7, numbers)
+    known = matcher.add_clients([f"c{number}" for number in range(numbers)], lat, lon)
+    taken = []
+    for _ in range(5):
+        positions = Positions(matcher, Point(49.85, 8.65))
+        begun = time.perf_counter()
+        assert positions.look(1) is not None
+        whole = positions.full()
+        taken.append(time.perf_counter() - begun)
+    assert min(taken) < 0.02  # it is one or two; a machine under load is slow
+    assert len(whole) == 16 + 16 * numbers
+    rows = np.frombuffer(whole, RECORD, offset=16)
+    assert whole[1] == FULL
+    assert np.allclose(rows["dy"] + 49.85, lat, atol=1e-7)
+    assert np.allclose(rows["dx"] + 8.65, lon, atol=1e-7)
+    assert (rows["heading"] == NO_HEADING).all()
+    assert positions.look(2) is None
+    matcher.move_many(known[:3], lat[:3], lon[:3] + 0.001)
+    matcher.forget_position("c9")
+    changed = positions.look(3)
+    assert changed is not None
+    rows = np.frombuffer(changed, RECORD, offset=16)
+    assert rows["index"].tolist() == [0, 1, 2, 9]
+    assert rows["heading"].tolist() == [90, 90, 90, NO_HEADING]
+    assert np.isnan(rows["dx"]).tolist() == [False, False, False, True]
+
+
+def test_a_slow_viewer_gets_the_newest_only_and_holds_up_nobody(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        matcher, count = server.broker.presence.matcher, 50_000
+        rng = np.random.default_rng(3)
+        known = matcher.add_clients([f"x{number}" for number in range(count)])
+        async with talking(server, "last") as last, looking(server, max_queue=1) as slow, looking(server) as quick:
+            await report(last, "49.0,8.0")
+            await quick.until(lambda page: near(page.at("last"), 49.0, 8.0))
+            begun = quick.frames
+            for _turn in range(10):  # 800 kB each, far more than sockets hold
+                matcher.move_many(known, rng.uniform(49, 50, count), rng.uniform(8, 9, count))
+                frames = quick.frames
+                await quick.until(lambda page, frames=frames: page.frames > frames)  # type: ignore[misc]
+            assert quick.frames - begun >= 10
+            await report(last, "49.5,8.5")
+            await quick.until(lambda page: near(page.at("last"), 49.5, 8.5))
+            await slow.until(lambda page: near(page.at("last"), 49.5, 8.5))
+            assert slow.frames < quick.frames
+            assert quick.hellos == 1
+            # What the slow one sees in the end is what the quick one sees.
+            await slow.until(lambda page: page.where == quick.where)
+
+    shown(tmp_path, story, dashboard={"period": 50_000})
+
+
+def test_a_viewer_that_vanishes_leaves_its_seat(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        for _ in range(3):  # more than there are seats
+            async with looking(server) as page:
+                await page.until(lambda page: page.of("tick"))
+                page.connection.transport.abort()
+            await until(lambda: server.broker.publishing.spectator is None)
+
+    shown(tmp_path, story, dashboard={"viewers": 1})
+
+
+def test_what_is_no_wish_ends_the_conversation(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with looking(server) as page:
+            await page.connection.send("no json")
+            await page.connection.wait_closed()
+            assert page.connection.close_code == 4400
+
+    shown(tmp_path, story)
