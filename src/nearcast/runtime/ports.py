@@ -154,6 +154,9 @@ class Link(ABC):
     local: bool
     """Whether it reaches those nearby, and only those."""
 
+    largest: int | None = None
+    """Bytes of an encoded message at most: longer ones are dropped; none: whoever sends one need not care."""
+
     @abstractmethod
     def open(self, port: int, receive: Receive, *kinds: type[Message]) -> Endpoint:
         """Listen on a port (0 to 255) for these kinds of messages; anything else that comes in is dropped and counted."""

@@ -1,7 +1,7 @@
 """``nearcast demo``: the product at work, in a terminal.
 
 ``broker`` runs a real ``nearcast serve``; ``city`` moves people about, and ``person`` connects each of them over MQTT.
-``adhoc`` is another demo, of processes without any broker. ``analysis`` is an embedded Spark that reads the broker, ``analyst`` who asks it, ``pipeline`` what it finds and plans meanwhile.
+``adhoc`` is another demo, of processes without any broker, and ``stadium`` one of a crowd that keeps what it publishes. ``analysis`` is an embedded Spark that reads the broker, ``analyst`` who asks it, ``pipeline`` what it finds and plans meanwhile.
 ``witness`` knows where everybody is and so what everybody must get; ``meter`` counts what it costs, ``play`` has people come
 and go, ``stories`` tells some stories, ``canvas`` and ``view`` draw, and ``summary`` says what came of it.
 """
@@ -12,9 +12,11 @@ from typing import Annotated
 import typer
 
 from nearcast.cli.demo.adhoc import adhoc
+from nearcast.cli.demo.stadium import crowd
 
 app = typer.Typer(invoke_without_command=True)
 app.command()(adhoc)
+app.command()(crowd)
 
 
 @app.callback()

@@ -15,8 +15,8 @@ Number = Annotated[int, Meta(ge=0, le=2**31)]
 Word = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 MOST: Final = 4_096
 
-FRAME: Final = 1_400
-"""Bytes of a message that still fits, with the router's header, into one frame of 2,300; longer ones go in pieces."""
+FRAME: Final = 1_300
+"""Bytes of a message that still fits, with the router's header, into a datagram of 1,500 bytes; longer ones go in pieces."""
 
 PIECES: Final = 64
 """Of one message at most."""

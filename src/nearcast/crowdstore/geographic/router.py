@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -27,6 +28,12 @@ AWAITED: Final = 1_024
 """Messages to nodes, the newest, that can still be said to be undeliverable: their payloads stay here, so that refusals are small."""
 
 _refused: Final = Codec(Refused)
+
+HEADER: Final = 80
+"""Bytes of a packet around its targets and its payload, at most, with a source that is named by address and port."""
+
+NAMED: Final = 18
+"""Bytes of a target besides its node's name, at most."""
 
 
 class CellRouter(Router):
@@ -104,8 +111,23 @@ class CellRouter(Router):
     def route(self, destinations: Iterable[Destination], payload: bytes) -> None:
         wanted = dict.fromkeys(destinations)
         targets = tuple(Target(self.grid.number(cell), node) for cell, node in wanted)
-        if not targets:
-            return
+        for some in self._portions(targets, len(payload)):
+            self._begin(some, payload)
+
+    def _portions(self, targets: tuple[Target, ...], payload: int) -> Iterator[tuple[Target, ...]]:
+        """As many as fit into one message of the link, however long it is."""
+        room = sys.maxsize if self._link.largest is None else self._link.largest - HEADER - payload
+        start = size = 0
+        for at, target in enumerate(targets):
+            length = NAMED + len(target.node or "")
+            if at > start and size + length > room:
+                yield targets[start:at]
+                start, size = at, 0
+            size += length
+        if targets:
+            yield targets[start:]
+
+    def _begin(self, targets: tuple[Target, ...], payload: bytes) -> None:
         number = self._next_number()
         if any(target.node is not None for target in targets):
             self._awaited[number] = payload

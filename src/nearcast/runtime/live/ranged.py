@@ -13,7 +13,7 @@ from typing import Final
 from nearcast.errors import InvalidInput
 from nearcast.model.geometry import Point, distance
 from nearcast.runtime.live.sensor import NewestFix
-from nearcast.runtime.live.udp import Station, UdpLink, UdpNetwork
+from nearcast.runtime.live.udp import LARGEST, Station, UdpLink, UdpNetwork
 
 _PLACE: Final = struct.Struct(">dd")
 
@@ -42,6 +42,7 @@ class RangedLink(UdpLink):
     def __init__(self, network: RangedNetwork, station: Station) -> None:
         super().__init__(network, station)
         self._ranged: Final = network
+        self.largest = LARGEST - 1 - _PLACE.size
         self.unheard = 0
         """Datagrams of hosts that were too far away."""
 

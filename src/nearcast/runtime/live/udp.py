@@ -144,6 +144,7 @@ class UdpLink(PortedLink):
     def __init__(self, network: UdpNetwork, station: Station) -> None:
         super().__init__(network.interface, station.host, station.observers, local=True)
         self.network: Final = network
+        self.largest = LARGEST - 1  # the port
         self.address = address_text((network.address, network.port))
         self._station: Final = station
         self._messages: Final = station.observers.emitter("messages")
