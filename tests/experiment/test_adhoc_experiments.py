@@ -86,5 +86,7 @@ def test_a_spread_can_be_drawn_even_if_nobody_followed(tmp_path: Path) -> None:
     nobody = next(iter(marks.values()))
     marks["nobody"] = changed(nobody, followed=followed([]))
     marks["unknown"] = changed(nobody, followed=None)
-    png, _ = save(spread_maps(marks), tmp_path, "spread")
+    png, _, table = save(spread_maps(marks), tmp_path, "spread")
     assert (tmp_path / png).read_bytes().startswith(b"\x89PNG")
+    followers = sum(len(mark.followed.after) for mark in marks.values() if mark.followed)
+    assert len((tmp_path / table).read_text().splitlines()) == 1 + followers

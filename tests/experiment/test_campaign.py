@@ -11,6 +11,8 @@ import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +150,79 @@ def test_a_run_is_made_once_unless_asked_for_again(
     assert simulated == []
     assert run(made, "--json", "--quick", "--fresh") == 0
     assert sorted(simulated) == ["GRID 1", "RADIAL 1"]
-    assert {**document(capsys), "seconds": {}} == {**first, "seconds": {}}
+    again = document(capsys)
+    assert again["finished"] >= first["finished"]
+    assert {**again, "seconds": {}, "finished": ""} == {**first, "seconds": {}, "finished": ""}
+
+
+def test_a_report_says_when_and_how_it_was_made(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(made, "--json", "--quick") == 0
+    found = document(capsys)
+    assert found["version"] == version("nearcast")
+    assert found["command"] == "nearcast experiment run tiny --quick --seeds 1"
+    finished = datetime.fromisoformat(found["finished"])
+    assert finished.utcoffset() == timedelta(0)
+    report, folder = campaign.read_report(made, "tiny")
+    assert [(each.name, each.kind) for each in report.runs] == [("changing", "simulated"), ("grid", "simulated")]
+    assert report.runs[1].parameters["scheme.kind"] == "GRID"
+    assert report.runs[1].parameters["measured.settling"] == "2 s"
+    assert all((folder / figure.csv).exists() for figure in report.figures)
+
+
+def test_whoever_interrupts_keeps_the_reports_that_are_complete(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(made / "tiny" / "quick" / "seed-1" / "grid")
+    (made / "tiny" / "quick" / "report.json").unlink()
+    other = replace(TINY, name="other", runs=lambda _quick: (replace(changing(), name="late"),), checks=(), drawings=())
+    simulate = simulation.simulate
+
+    def interrupted(wanted: Any, seed: int, **rest: Any) -> Any:
+        if rest["out"].name == "late":
+            raise KeyboardInterrupt
+        return simulate(wanted, seed, **rest)
+
+    monkeypatch.setattr(execution, "simulate", interrupted)
+    # Runs of the same length take place in the order in which they were asked for.
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run([TINY, other], made, quick=True, jobs=1)
+    assert campaign.read_report(made, "tiny")[0].checks
+    assert not (made / "other" / "quick" / "report.json").exists()
+
+
+def test_a_report_that_fails_does_not_take_the_others_along(
+    made: Path, simulated: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_outcomes: Any) -> Any:
+        raise ZeroDivisionError("a figure of nothing")
+
+    broken = replace(TINY, name="broken", runs=lambda _quick: (), checks=(), drawings=(Drawing("x", "", (), failing),))
+    (made / "tiny" / "quick" / "report.json").unlink()
+    with pytest.raises(ZeroDivisionError, match="a figure of nothing"):
+        campaign.run([broken, TINY], made, quick=True, jobs=1)
+    assert campaign.read_report(made, "tiny")[0].checks
+    assert simulated == []
+
+
+def test_the_longest_runs_are_reported_unless_said_otherwise(made: Path) -> None:
+    for name in ("quick-3-times", "quick-12-times", "quick-many-times"):
+        shutil.copytree(made / "tiny" / "quick", made / "tiny" / name)
+    assert campaign.read_report(made, "tiny")[1].name == "quick-12-times"
+    assert campaign.read_report(made, "tiny", quick=True)[1].name == "quick"
+    assert campaign.read_report(made, "tiny", quick=True, longer=3)[1].name == "quick-3-times"
+    shutil.copytree(made / "tiny" / "quick", made / "tiny" / "full")
+    assert campaign.read_report(made, "tiny")[1].name == "full"
+
+
+def test_what_only_shows_results_is_no_part_of_them() -> None:
+    parts = {
+        "experiment/site/layout.py": "nothing",
+        "experiment/figures/lines.py": "nothing",
+        "cli/app.py": "nothing",
+        "experiment/measuring.py": "measuring",
+        "experiment/steam/cost.py": "measuring",
+        "model/delivery.py": "simulation",
+        "files.py": "simulation",
+    }
+    assert {name: storage._part_of(Path(name)) for name in parts} == parts
 
 
 def test_another_seed_is_another_run(made: Path, simulated: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from nearcast.errors import SetupError
 from nearcast.experiment.figures import style
 from nearcast.experiment.figures.bands import close_up, compared, over_time
 from nearcast.experiment.figures.boxes import bars, recall_and_precision
+from nearcast.experiment.figures.data import data_of
 from nearcast.experiment.figures.files import save
 from nearcast.experiment.figures.lines import lines
 from nearcast.experiment.figures.maps import mechanisms, recall_maps, transition_maps
@@ -69,18 +72,45 @@ def test_what_is_not_known_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_kind_can_be_drawn(name: str, tmp_path: Path) -> None:
-    assert save(FIGURES[name](), tmp_path, "figure") == ("figure.png", "figure.svg")
+    assert save(FIGURES[name](), tmp_path, "figure") == ("figure.png", "figure.svg", "figure.csv")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     drawn = (tmp_path / "figure.svg").read_text()
     assert drawn.count("<path") > 10
     assert "<dc:date>" not in drawn
+    columns, *rows = csv.reader(io.StringIO((tmp_path / "figure.csv").read_text()))
+    assert len(columns) >= 3
+    assert all(len(row) == len(columns) for row in rows)
+    assert rows or name in {"transitions nowhere", "schemes without changes"}
+
+
+def test_the_table_of_a_figure_has_what_is_drawn() -> None:
+    drawn = lines({"one": [(1.0, 5.0), (2.0, None), (3.0, 6.0)]}, x="metres", y="messages", title="")
+    assert data_of(drawn).to_csv() == "series,metres,messages\none,1,5\none,3,6\n"
+    drawn = bars({"A": {"one": None}, "B": {"one": 3.0, "other": 1 / 3}}, label="ms", title="Delay")
+    assert data_of(drawn).to_csv() == "group,one,other\nA,,\nB,3,0.333333333\n"
+    data = data_of(close_up({"one": made(), "other": made()}))
+    (axis, *_) = close_up({"one": made()}).axes
+    times, recall = axis.lines[0].get_data()
+    assert [row[2:] for row in data.rows if row[:2] == ("T1", "other")] == [
+        pair for pair in zip(times, recall, strict=True) if -0.5 <= pair[0] <= 1.5
+    ]
+
+
+def test_every_window_of_a_band_is_in_its_table() -> None:
+    rows = data_of(FIGURES["bands"]()).rows
+    found = made().series
+    middles = [start + found.length / 2 for start in found.starts]
+    assert [(at, value) for panel, series, at, value in rows if (panel, series) == ("recall", "mean")] == list(
+        zip(middles, found.recall.mean, strict=True)
+    )
+    assert {panel for panel, *_ in rows} == {"recall", "precision", "traffic in kbit/s per client"}
 
 
 @pytest.mark.parametrize("name", ["bands", "boxes", "transitions by place"])
 def test_the_same_data_are_the_same_files(name: str, tmp_path: Path) -> None:
     for folder in ("one", "other"):
         save(FIGURES[name](), tmp_path / folder, "figure")
-    for file in ("figure.png", "figure.svg"):
+    for file in ("figure.png", "figure.svg", "figure.csv"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
 
 

@@ -164,6 +164,6 @@ def test_a_computed_run_that_fails_says_why_and_others_go_on(tmp_path: Path, mon
 
 def test_lines_can_be_drawn_below_zero_and_in_many_colours(tmp_path: Path) -> None:
     series = {str(number): [(0.0, -1.0), (1.0, float(number))] for number in range(16)}
-    png, svg = save(lines(series, x="x", y="y", title="t"), tmp_path, "figure")
+    png, svg, _ = save(lines(series, x="x", y="y", title="t"), tmp_path, "figure")
     assert (tmp_path / png).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / svg).read_text().count("<path") > 16

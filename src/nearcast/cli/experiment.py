@@ -11,8 +11,9 @@ from nearcast.cli.printing import console, say_json, tell
 from nearcast.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nearcast.experiment.campaign import Report
     from nearcast.experiment.execution import Failure, Task, Watcher
+    from nearcast.experiment.reports import Report
+    from nearcast.experiment.site.stored import Stored
     from nearcast.experiment.storage import Result
 
 app = typer.Typer(help="Repeat the experiments of the documents and compare the results with theirs.")
@@ -60,6 +61,7 @@ def run(
 ) -> None:
     """Run an experiment, judge what it brought and draw its figures."""
     from nearcast.experiment import campaign
+    from nearcast.experiment.reports import folder_of
 
     experiments = _chosen(name)
     _check_form(quick=quick, longer=longer)
@@ -67,7 +69,7 @@ def run(
         reports = campaign.run(
             experiments, out, quick=quick, longer=longer, seeds=seeds, jobs=jobs, fresh=fresh, watcher=watcher
         )
-    folders = [campaign.folder_of(out, report.experiment, quick=quick, longer=longer) for report in reports]
+    folders = [folder_of(out, report.experiment, quick=quick, longer=longer) for report in reports]
     if as_json:
         _print_json(name, [report.to_json(folder) for report, folder in zip(reports, folders, strict=True)])
     else:
@@ -84,29 +86,104 @@ def run(
 
 @app.command()
 def report(
-    name: Annotated[str, typer.Argument(help="An experiment of the list.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments of the list, or all.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All experiments, also those that were not run.")] = False,
     quick: Quick = False,
     longer: Longer = 1,
     out: Out = OUT,
+    html: Annotated[
+        bool, typer.Option("--html", help="Write a site: pages that need no server and no network.")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option(help="With --html: folder of the site; report, in that of the records, if not given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the verdicts of an earlier run, and write them with the figures into one HTML page."""
-    from nearcast.experiment import campaign
-    from nearcast.experiment.page import write_page
+    """Show the verdicts of earlier runs, and write them with the figures into pages.
+
+    Without --html, each experiment gets one page of its own beside its records.
+    """
+    from nearcast.experiment.site.stored import collect
 
     _check_form(quick=quick, longer=longer)
-    asked = True if quick else None
-    reports = [campaign.read_report(out, each.name, quick=asked, longer=longer) for each in _chosen(name)]
-    pages = [write_page(found, folder) for found, folder in reports]
+    if to is not None and not html:
+        raise typer.BadParameter("--to says where the site is written, so it needs --html")
+    asked, several = _named(names or [], every=every)
+    with progress_bar() as bar:
+        task = bar.add_task("reading reports", total=len(asked))
+        found = collect(out, asked, quick=True if quick else None, longer=longer, tell=lambda: bar.advance(task))
+    problems = [each.damaged for each in found if each.damaged]
+    if html:
+        problems += _site(found, to or out / "report", as_json=as_json)
+    else:
+        _pages(found, several=several, as_json=as_json)
+    if problems:
+        from nearcast.errors import InvalidRecord
+
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise InvalidRecord(f"{problems[0]}{more}")
+
+
+def _named(names: list[str], *, every: bool) -> tuple[Sequence[Any], bool]:
+    """The experiments that are meant, each once, and whether that is said in a way that may mean several."""
+    from nearcast.experiment.campaign import ALL
+
+    if every and names:
+        raise typer.BadParameter("name experiments, or say --all; not both")
+    if not every and not names:
+        raise typer.BadParameter("name at least one experiment, or say --all")
+    asked = {each.name: each for name in ([ALL] if every else names) for each in _chosen(name)}
+    return list(asked.values()), every or len(names) > 1 or names == [ALL]
+
+
+def _site(found: "Sequence[Stored]", site: Path, *, as_json: bool) -> list[str]:
+    from nearcast.experiment.site.layout import INDEX
+    from nearcast.experiment.site.writing import summary, write_site
+
+    with progress_bar() as bar:
+        task = bar.add_task("writing pages", total=len(found))
+        missing = write_site(found, site, tell=lambda: bar.advance(task))
     if as_json:
-        documents = [
-            {**found.to_json(folder), "page": str(page)} for (found, folder), page in zip(reports, pages, strict=True)
-        ]
-        _print_json(name, documents)
-        return
-    for (found, _), page in zip(reports, pages, strict=True):
-        _print(found)
-        console().print(f"with figures: {page}\n", markup=False)
+        documents = [each.to_json() for each in found]
+        say_json({"experiments": documents, "summary": summary(found), "site": str(site / INDEX), "missing": missing})
+    else:
+        _print_counts(found)
+        console().print(f"open {site / INDEX}", markup=False)
+    return missing
+
+
+def _pages(found: "Sequence[Stored]", *, several: bool, as_json: bool) -> None:
+    """Verdicts on the screen, and a page for each experiment beside its records."""
+    from nearcast.experiment.site.writing import write_page
+
+    documents = []
+    for each in found:
+        page = write_page(each)
+        documents.append({**each.to_json(), "page": None if page is None else str(page)})
+        if as_json:
+            continue
+        if each.report is None:
+            console().print(f"{each.name}: {each.damaged or f'not run; {each.command}'}\n", markup=False)
+        else:
+            _print(each.report)
+            console().print(f"with figures: {page}\n", markup=False)
+    if as_json:
+        say_json({"experiments": documents} if several else documents[0])
+
+
+def _print_counts(found: "Sequence[Stored]") -> None:
+    from rich.table import Table
+
+    from nearcast.experiment.site.overview import by_document
+    from nearcast.experiment.site.stored import VERDICTS, counted
+
+    table = Table("document", "experiments", "run", *VERDICTS)
+    for document, group in by_document(found):
+        run = sum(each.report is not None for each in group)
+        table.add_row(document.name, str(len(group)), str(run), *(str(number) for number in counted(group).values()))
+    console().print(table)
 
 
 def _chosen(name: str) -> Sequence[Any]:

@@ -3,69 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final, TypeAlias
 
 from nearcast.errors import InvalidRecord, UnknownName
 from nearcast.experiment.catalogue import EXPERIMENTS
-from nearcast.experiment.checks import CheckResult, Outcome, judge
+from nearcast.experiment.checks import Outcome, judge
 from nearcast.experiment.execution import Failure, Task, Watcher, execute
 from nearcast.experiment.experiment import Experiment
 from nearcast.experiment.figures.files import save
 from nearcast.experiment.figures.style import styled
+from nearcast.experiment.parameters import parameters_of
+from nearcast.experiment.reports import REPORT, FigureFiles, Report, command_of, folder_of, stored_report
 from nearcast.experiment.storage import Result, write_json
 from nearcast.guesses import guess
 
 ALL: Final = "all"
-REPORT: Final = "report.json"
 
-
-class FigureFiles(msgspec.Struct, frozen=True):
-    """One figure in both forms; paths are relative to the folder of the report."""
-
-    name: str
-    caption: str
-    png: str
-    svg: str
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment brought."""
-
-    experiment: str
-    document: str
-    title: str
-    quick: bool
-    longer: int = 1
-    """How many times as long quick runs were in which nothing changes."""
-
-    seeds: list[int]
-    checks: list[CheckResult]
-    figures: list[FigureFiles]
-    failures: dict[str, str]
-    """Runs that did not come to their end, and why."""
-
-    seconds: dict[str, float]
-    """Of a processor, that each run took with its measuring."""
-
-    def to_json(self, folder: Path) -> dict[str, Any]:
-        """The document of the contract; ``folder`` is where the report lies."""
-        return {
-            "experiment": self.experiment,
-            "document": self.document,
-            "title": self.title,
-            "quick": self.quick,
-            "longer": self.longer,
-            "seeds": self.seeds,
-            "checks": [check.to_json() for check in self.checks],
-            "figures": [str(folder / path) for figure in self.figures for path in (figure.png, figure.svg)],
-            "failures": self.failures,
-            "seconds": self.seconds,
-            "records": str(folder),
-        }
+Results: TypeAlias = Sequence[tuple[Task, Result | Failure]]
 
 
 def chosen(name: str) -> tuple[Experiment, ...]:
@@ -79,11 +38,6 @@ def chosen(name: str) -> tuple[Experiment, ...]:
     return found
 
 
-def folder_of(out: Path, experiment: str, *, quick: bool, longer: int = 1) -> Path:
-    form = "quick" if quick else "full"
-    return out / experiment / (form if longer == 1 else f"{form}-{longer}-times")
-
-
 def run(
     experiments: Sequence[Experiment],
     out: Path,
@@ -95,7 +49,7 @@ def run(
     fresh: bool = False,
     watcher: Watcher | None = None,
 ) -> list[Report]:
-    """Run, judge and draw; the report of each is kept in its folder.
+    """Run, judge and draw; the report of each is kept in its folder as soon as its last run is over.
 
     ``longer``: so many times as long, where nothing changes.
     """
@@ -112,38 +66,76 @@ def run(
         for seed in numbers
         for one in runs
     ]
-    results = execute(tasks, jobs=jobs or os.cpu_count() or 1, fresh=fresh, watcher=watcher)
-    reports = []
-    for each, numbers, _ in plans:
-        of_this = [(task, result) for task, result in zip(tasks, results, strict=True) if task.experiment == each.name]
-        report = _reported(each, numbers, of_this, folders[each.name], quick=quick, longer=longer)
+
+    def reported(each: Experiment, numbers: list[int], results: Results) -> Report:
+        report = _reported(each, numbers, results, folders[each.name], quick=quick, longer=longer)
         write_json(folders[each.name] / REPORT, report)
-        reports.append(report)
-    return reports
+        return report
+
+    reporting = _Reporting({each.name: partial(reported, each, numbers) for each, numbers, _ in plans}, watcher)
+    execute(tasks, jobs=jobs or os.cpu_count() or 1, fresh=fresh, watcher=reporting)
+    return reporting.all()
+
+
+class _Reporting(Watcher):
+    """Reports on each experiment when its last run is over: whoever interrupts keeps what is complete."""
+
+    def __init__(self, report: Mapping[str, Callable[[Results], Report]], watcher: Watcher | None) -> None:
+        self._report = report
+        self._watcher = watcher or Watcher()
+        self._reports: dict[str, Report] = {}
+        self._error: Exception | None = None
+
+    def begin(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._over: dict[int, Result | Failure] = {}
+        self._left = Counter(task.experiment for task in tasks)
+        self._watcher.begin(tasks)
+        for name in self._report:
+            if not self._left[name]:
+                self._complete(name)
+
+    def progress(self, number: int, share: float) -> None:
+        self._watcher.progress(number, share)
+
+    def done(self, number: int, outcome: Result | Failure, *, reused: bool) -> None:
+        self._watcher.done(number, outcome, reused=reused)
+        self._over[number] = outcome
+        name = self._tasks[number].experiment
+        self._left[name] -= 1
+        if not self._left[name]:
+            self._complete(name)
+
+    def _complete(self, name: str) -> None:
+        results = [(task, self._over[at]) for at, task in enumerate(self._tasks) if task.experiment == name]
+        try:
+            self._reports[name] = self._report[name](results)
+        except Exception as error:  # noqa: BLE001 - other runs are under way, and are worth their time
+            self._error = self._error or error
+
+    def all(self) -> list[Report]:
+        """In the order in which they were asked for."""
+        if self._error is not None:
+            raise self._error
+        return [self._reports[name] for name in self._report]
 
 
 def read_report(out: Path, experiment: str, *, quick: bool | None = None, longer: int = 1) -> tuple[Report, Path]:
-    """The report of an earlier run, and its folder; unless said, the one with the documents' durations if there is one."""
+    """The report of an earlier run, and its folder; unless said, of the longest runs: the documents' if there are such."""
     chosen(experiment)
-    forms = (False, True) if quick is None else (quick,)
-    folders = [folder_of(out, experiment, quick=short, longer=longer) for short in forms]
-    for folder in folders:
-        try:
-            return msgspec.json.decode((folder / REPORT).read_bytes(), type=Report), folder
-        except FileNotFoundError:
-            continue
-        except (OSError, msgspec.MsgspecError) as error:
-            raise InvalidRecord(f"{folder / REPORT} cannot be read: {error}") from None
-    wanted = " or ".join(str(folder) for folder in folders)
-    raise InvalidRecord(
-        f"there is no report of {experiment} in {wanted}; run it first: nearcast experiment run {experiment} --out {out}"
-    )
+    found = stored_report(out, experiment, quick=quick, longer=longer)
+    if found is None:
+        raise InvalidRecord(
+            f"there is no report of {experiment} in {out / experiment}; "
+            f"run it first: {command_of(experiment, quick=bool(quick), longer=longer)} --out {out}"
+        )
+    return found
 
 
 def _reported(
     experiment: Experiment,
     seeds: list[int],
-    results: Sequence[tuple[Task, Result | Failure]],
+    results: Results,
     folder: Path,
     *,
     quick: bool,
@@ -161,8 +153,8 @@ def _reported(
     figures = []
     for drawing in experiment.drawings:
         if all(set(drawing.runs) <= set(outcome) for outcome in outcomes):
-            png, svg = save(drawing.draw(outcomes), folder / "figures", drawing.name)
-            figures.append(FigureFiles(drawing.name, drawing.caption, f"figures/{png}", f"figures/{svg}"))
+            files = save(drawing.draw(outcomes), folder / "figures", drawing.name)
+            figures.append(FigureFiles(drawing.name, drawing.caption, *(f"figures/{file}" for file in files)))
     return Report(
         experiment=experiment.name,
         document=experiment.document,
@@ -177,4 +169,7 @@ def _reported(
         figures=figures,
         failures=failures,
         seconds={f"seed {task.seed}, {task.run.name}": r.seconds for task, r in results if isinstance(r, Result)},
+        version=version("nearcast"),
+        finished=max((r.finished for _, r in results if isinstance(r, Result)), default=""),
+        runs=[parameters_of(task.run) for task, _ in results if task.seed == seeds[0]],
     )

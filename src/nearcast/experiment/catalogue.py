@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nearcast.experiment.adaptive_planning import ADAPTIVE_PLANNING
@@ -39,4 +40,33 @@ BYPASS: Final = (E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, A1, A2, A3, A4, A
 STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
 THYME: Final = (TH1, TH2, TH3, TH4, TH5)
 CONTEXTCAST: Final = (CE1, CE2, CE3, CE4, CE5, CE6, CE7, CE8, CE9, CE10, CE11, CE12, CE13, CE14, CE16, CE18)
-EXPERIMENTS: Final[tuple[Experiment, ...]] = (LCN, *BYPASS, *STEAM, *CONTEXTCAST, *THYME, ADAPTIVE_PLANNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What experiments repeat."""
+
+    name: str
+    about: str
+    experiments: tuple[Experiment, ...]
+
+
+DOCUMENTS: Final = (
+    Document(
+        "LCN 2016", "A paper: filter schemes of a broker are exchanged at run time, and nobody should notice.", (LCN,)
+    ),
+    Document(
+        "BYPASS.KOM",
+        "A thesis: filter schemes and ways from host to host are exchanged for all, for some, or around attraction points.",
+        BYPASS,
+    ),
+    Document("STEAM", "A paper: producers say where their events matter, and devices nearby hear of them.", STEAM),
+    Document(
+        "Contextcast",
+        "A thesis: routers bring messages to whoever is, was or will be in a context, and tell each other as little as they can.",
+        CONTEXTCAST,
+    ),
+    Document("THYME", "A paper: a crowd without a broker keeps what it publishes, for the past and the future.", THYME),
+    Document("nearcast", "No document: our own claims.", (ADAPTIVE_PLANNING,)),
+)
+EXPERIMENTS: Final = tuple(experiment for document in DOCUMENTS for experiment in document.experiments)

@@ -114,6 +114,13 @@ class CheckResult:
         return asdict(self)
 
 
+def shown(value: float | None) -> str:
+    """Four digits, which is more than most documents give; numbers of many more as a whole."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if abs(value) < 9_999.5 else f"{value:,.0f}"
+
+
 def judge(check: Check, outcomes: Sequence[Outcome], *, failed: Sequence[str] = ()) -> CheckResult:
     """The verdict over all seeds; ``failed`` are the runs that did not come to their end, and why."""
     parts = tuple(_result(part, outcomes) for part in check.parts)
@@ -151,7 +158,7 @@ def _verdict(check: Check, parts: Sequence[PartResult]) -> tuple[Verdict, str]:
     if missing:
         return "not run", f"not measured: {', '.join(missing)}"
     listed = "; ".join(
-        f"{part.name}: {part.measured:.4g}{part.unit}, not {part.accepted}{part.unit}" for part in failed
+        f"{part.name}: {shown(part.measured)}{part.unit}, not {part.accepted}{part.unit}" for part in failed
     )
     note = f" ({check.note})" if check.note else ""
     if check.not_checkable:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from multiprocessing import active_children, get_context
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -152,7 +153,8 @@ def run_one(task: Task, *, fresh: bool, progress: Callable[[float, float], None]
         measures = computed(run.numbers(task.seed))
     else:
         measures = _recorded_and_measured(task, run, fresh, progress)
-    result = Result(making(run, task.seed), round(time.process_time() - started, 3), measures)
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    result = Result(making(run, task.seed), round(time.process_time() - started, 3), measures, finished)
     keep(task.folder, run, result)
     return result
 

@@ -5,7 +5,7 @@
     DIR/lcn/quick/seed-1/transfer/          the recording
     DIR/lcn/quick/seed-1/transfer.json      how it was made, and its measures
     DIR/lcn/quick/report.json, .html    the verdicts
-    DIR/lcn/quick/figures/recall.png, .svg
+    DIR/lcn/quick/figures/recall.png, .svg, .csv
 
 Runs of the documents' lengths lie under ``full`` instead of ``quick``.
 """
@@ -24,11 +24,15 @@ import msgspec
 from nearcast.errors import InvalidRecord
 from nearcast.experiment.measures import Measures
 from nearcast.experiment.runs import Computed, Run
+from nearcast.files import write_whole
 from nearcast.records.summary import read_summary
 
 _MEASURING: Final = frozenset({"metrics", "experiment"})
-_APART: Final = frozenset({"cli", "benchmark", "pipeline"})
+_APART: Final = frozenset({"cli", "benchmark", "pipeline", "dashboard"})
 """Rooms on which no result depends; all others may be part of a simulation, also those that are still to be built."""
+
+_SHOWING: Final = frozenset({("experiment", "figures"), ("experiment", "site")})
+"""What only shows results: it may change, and they are still the same."""
 
 
 class Making(msgspec.Struct, frozen=True):
@@ -53,6 +57,8 @@ class Result(msgspec.Struct, frozen=True):
     """Of a processor, that simulation and measuring took."""
 
     measures: Measures
+    finished: str = ""
+    """When: ISO 8601, UTC."""
 
 
 def making(run: Run | Computed, seed: int) -> Making:
@@ -101,7 +107,7 @@ def keep(folder: Path, run: Run | Computed, result: Result) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 
 
 def _read(path: Path) -> Result | None:
@@ -119,13 +125,19 @@ def _recorded(folder: Path, made: Making, run: str) -> bool:
     return (about.get("scenario"), about.get("seed")) == (made.scenario, made.seed)
 
 
+def _part_of(module: Path) -> str:
+    """What the code of a module does for a result."""
+    if module.parts[0] in _APART or module.parts[:2] in _SHOWING:
+        return "nothing"
+    return "measuring" if module.parts[0] in _MEASURING else "simulation"
+
+
 @cache
 def _digest(*, measuring: bool) -> str:
     root = Path(str(files("nearcast")))
     content = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
-        room = name.parts[0]
-        if room not in _APART and (room in _MEASURING) == measuring:
+        if _part_of(name) == ("measuring" if measuring else "simulation"):
             content.update(name.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return content.hexdigest()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from nearcast.experiment.checks import PartResult
+from nearcast.experiment.checks import PartResult, shown
 
 
 def number(part: PartResult) -> str:
     """The mean over the seeds, with its standard deviation where there are several."""
     if part.measured is None:
         return "–"
-    shown = f"{part.measured:.4g}"
+    written = shown(part.measured)
     if part.deviation is not None:
-        shown += f" ± {part.deviation:.2g}"
-    return shown + part.unit
+        written += f" ± {part.deviation:.2g}"
+    return written + part.unit

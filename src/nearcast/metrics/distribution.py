@@ -5,6 +5,7 @@ Percentiles are interpolated linearly between the two nearest values, as numpy's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -68,6 +69,23 @@ class GrandMean:
     mean: float
     deviation: float | None
     """Sample standard deviation of the means (n - 1); one run has none."""
+
+
+T_975: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+)  # fmt: skip
+"""Student's distribution with 1, 2, ... degrees of freedom: 97.5 % of it are below."""
+
+
+def confidence(deviation: float | None, seeds: int) -> float | None:
+    """Half of the interval that holds the true mean with 95 % confidence, if means of runs are normal; one run tells of none."""
+    if deviation is None or seeds < 2:
+        return None
+    freedom = seeds - 1
+    # Beyond the table: the first terms of the expansion around the normal distribution, good to a thousandth there.
+    quantile = T_975[freedom - 1] if freedom <= len(T_975) else 1.95996 + 2.3723 / freedom + 2.823 / freedom**2
+    return float(quantile * deviation / math.sqrt(seeds))
 
 
 def grand_mean(means: Sequence[float]) -> GrandMean:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nearcast.experiment.figures.data import TIME, attach, band_rows, over_windows
 from nearcast.experiment.figures.style import COLOURS, INK, QUIET, minutes, panels, styled, told_apart
 from nearcast.experiment.measures import Bands, Mark, Measures
 
@@ -31,6 +32,10 @@ def over_time(measures: Measures, *, traffic: Sequence[str] = ()) -> Any:
         for number, axis in enumerate(axes):
             _marks(axis, measures.marks, scale, named=number == 0)
         axes[0].set_xlim(0, measures.seconds / scale)
+        rows = [*band_rows("recall", measures, series.recall), *band_rows("precision", measures, series.precision)]
+        for name in traffic:
+            rows += over_windows("traffic in kbit/s per client", name, measures, series.rates.get(name, ()))
+        attach(figure, ("panel", "series", TIME, "value"), rows)
         return figure
 
 
@@ -59,6 +64,15 @@ def compared(runs: Mapping[str, Measures], what: str, title: str) -> Any:
         axis.set_ylim(-0.03, 1.05)
         axis.set_xlim(0, longest / scale)
         axis.legend(loc="lower left", ncols=3)
+        attach(
+            figure,
+            ("panel", "series", TIME, "value"),
+            (
+                row
+                for name, measures in runs.items()
+                for row in over_windows(f"mean {what}", name, measures, getattr(measures.series, what).mean)
+            ),
+        )
         return figure
 
 
@@ -81,14 +95,30 @@ def close_up(runs: Mapping[str, Measures], *, before: float = 0.5, after: float 
         for axis in axes[::2]:
             axis.set_ylabel("recall")
         axes[0].legend(loc="lower right")
+        attach(
+            figure,
+            ("transition", "run", "seconds after it", "recall"),
+            (
+                (mark.label, name, at, value)
+                for mark in marks
+                for name, measures in runs.items()
+                for at, value in zip(*_around(measures.mark(mark.label)), strict=True)
+                if -before <= at <= after
+            ),
+        )
         return figure
 
 
 def _aligned(axis: Any, mark: Mark, name: str, colour: str) -> None:
+    times, recall = _around(mark)
+    axis.step(times, recall, where="post", color=colour, label=name, linewidth=1.2, alpha=0.9)
+
+
+def _around(mark: Mark) -> tuple[Any, Any]:
+    """The beginnings of its bins, in seconds after it, and recall in each; NaN where nothing was due."""
     due, correct = np.array(mark.due, float), np.array(mark.correct, float)
     recall = np.divide(correct, due, out=np.full(len(due), np.nan), where=due > 0)
-    times = np.arange(len(due)) * mark.bin - mark.before
-    axis.step(times, recall, where="post", color=colour, label=name, linewidth=1.2, alpha=0.9)
+    return np.arange(len(due)) * mark.bin - mark.before, recall
 
 
 def _bands(axis: Any, middles: Any, bands: Bands, colour: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from nearcast.experiment.figures.data import Cell, attach
 from nearcast.experiment.figures.style import COLOURS, INK, panels, styled
 from nearcast.experiment.measures import Delivery
 from nearcast.metrics.distribution import BoxPlot, grand_mean
@@ -32,7 +33,23 @@ def recall_and_precision(groups: Mapping[str, Sequence[Delivery]], *, label: str
         axes[1].set_xlim(-0.6, len(groups) - 0.4)
         if label:
             axes[1].set_xlabel(label)
+        attach(figure, (*_COLUMNS[:1], label or "group", *_COLUMNS[1:]), _box_rows(groups))
         return figure
+
+
+_COLUMNS: Final = ("panel", "mean over seeds", "deviation", "2.5 %", "25 %", "median", "75 %", "97.5 %")
+
+
+def _box_rows(groups: Mapping[str, Sequence[Delivery]]) -> Iterator[tuple[Cell, ...]]:
+    for what in ("recall", "precision"):
+        for name, deliveries in groups.items():
+            box: BoxPlot | None = getattr(deliveries[0], f"client_{what}")
+            means = [value for each in deliveries if (value := getattr(each, what)) is not None]
+            over_seeds = (None, None) if not means else ((found := grand_mean(means)).mean, found.deviation)
+            spread = (
+                (None,) * 5 if box is None else (box.low, box.lower_quartile, box.median, box.upper_quartile, box.high)
+            )
+            yield (what, name, *over_seeds, *spread)
 
 
 def bars(groups: Mapping[str, Mapping[str, float | None]], *, label: str, title: str) -> Any:
@@ -51,6 +68,7 @@ def bars(groups: Mapping[str, Mapping[str, float | None]], *, label: str, title:
         axis.grid(visible=False, axis="x")
         axis.legend(loc="upper left", ncols=len(names))
         axis.margins(y=0.2)
+        attach(figure, ("group", *names), ((group, *map(values.get, names)) for group, values in groups.items()))
         return figure
 
 

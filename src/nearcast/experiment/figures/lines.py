@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nearcast.experiment.figures.data import attach
 from nearcast.experiment.figures.style import COLOURS, panels, styled
 
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
@@ -30,4 +31,5 @@ def lines(series: Mapping[str, Sequence[tuple[float, float | None]]], *, x: str,
         axis.set_title(title)
         axis.set_ylim(bottom=min([0.0, *(point[1] for points in known.values() for point in points)]))
         axis.legend(loc="best", ncols=2)
+        attach(figure, ("series", x, y), ((name, *point) for name, points in known.items() for point in points))
         return figure

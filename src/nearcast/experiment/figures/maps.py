@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from nearcast.experiment.figures.data import TIME, Cell, attach, cell_rows, over_windows
 from nearcast.experiment.figures.style import COLOURS, QUIET, WIDTH, minutes, panels, styled, told_apart
 from nearcast.experiment.measures import Cells, Measures, Timeline
+
+_PLACE: Final = ("metres to the east", "metres to the north")
 
 
 def recall_maps(runs: Mapping[str, Cells]) -> Any:
@@ -23,6 +26,15 @@ def recall_maps(runs: Mapping[str, Cells]) -> Any:
             )
             axis.set_title(name)
         figure.colorbar(drawn, ax=list(axes), shrink=0.8, pad=0.02, label="recall of clients there")
+        attach(
+            figure,
+            ("map", *_PLACE, "due", "correct"),
+            (
+                row
+                for name, cells in runs.items()
+                for row in cell_rows(name, cells.x, cells.y, {key: cells.values[key] for key in ("due", "correct")})
+            ),
+        )
         return figure
 
 
@@ -53,6 +65,17 @@ def transition_maps(runs: Mapping[str, Cells]) -> Any:
         handles, labels = axes[0].get_legend_handles_labels()
         if handles:
             figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        attach(
+            figure,
+            ("map", *_PLACE, *(f"to {name_of[target]}" for target in targets)),
+            (
+                row
+                for name, cells in runs.items()
+                for row in cell_rows(
+                    name, cells.x, cells.y, {key: cells.values.get(key, [0] * len(cells.x)) for key in targets}
+                )
+            ),
+        )
         return figure
 
 
@@ -79,7 +102,16 @@ def mechanisms(measures: Measures) -> Any:
         _timelines(axes[1], measures.timelines, measures.seconds, scale, colours)
         axes[1].set_xlabel("time in minutes" if scale > 1 else "time in seconds")
         axes[1].set_xlim(0, measures.seconds / scale)
+        attach(figure, ("panel", "series", TIME, "value"), _mechanism_rows(measures))
         return figure
+
+
+def _mechanism_rows(measures: Measures) -> Iterator[tuple[Cell, ...]]:
+    for name, counts in measures.series.mechanisms.items():
+        yield from over_windows("clients", name, measures, counts)
+    for line in measures.timelines:
+        for since, mechanism in zip(line.since, line.mechanism, strict=True):
+            yield "from then on", line.client, since, mechanism
 
 
 def _timelines(axis: Any, timelines: Sequence[Timeline], end: float, scale: float, colours: Mapping[str, str]) -> None:

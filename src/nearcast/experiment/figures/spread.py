@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nearcast.experiment.figures.data import attach, cell_rows
 from nearcast.experiment.figures.style import COLOURS, WIDTH, styled
 from nearcast.experiment.measures import Mark
 
@@ -36,4 +37,14 @@ def spread_maps(marks: Mapping[str, Mark]) -> Any:
             counts.set_xlabel("seconds after the transition")
             counts.set_ylabel("clients")
             counts.set_xlim(left=0.0)
+        attach(
+            figure,
+            ("transition", "metres to the east", "metres to the north", "seconds after it"),
+            (
+                row
+                for name, mark in marks.items()
+                if (each := mark.followed) is not None
+                for row in cell_rows(name, each.x, each.y, {"after": each.after})
+            ),
+        )
         return figure
