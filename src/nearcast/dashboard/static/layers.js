@@ -17,6 +17,7 @@ export class Layers {
 
   constructor(map) {
     this.map = map;
+    if (matchMedia("(max-width: 820px)").matches) byId("layers").open = false; // a small map is for the people on it
     const hidden = (asked("hide") ?? "").split(",");
     for (const name of NAMES) {
       const box = byId(`layer-${name}`);
