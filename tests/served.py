@@ -81,7 +81,7 @@ class ServedBroker:
             if line == "ready":
                 self.addresses = addresses
                 ready.set()
-            elif where and protocol.isalpha():
+            elif where and protocol.isalpha() and "://" not in where:  # an address of a page is for people
                 host, _, port = where.rpartition(":")
                 addresses[protocol] = host, int(port)
         ready.set()  # it has ended

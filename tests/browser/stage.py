@@ -9,9 +9,10 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import nearcast
 from tests.served import ServedBroker, served
 from tests.waiting import PATIENCE
+
+import nearcast
 
 T = TypeVar("T")
 PLACE: Final = (49.8728, 8.6512)
@@ -79,6 +80,7 @@ class Stage:
         async def all_leave() -> None:
             for task in self._walking:
                 task.cancel()
+            await asyncio.gather(*self._walking, return_exceptions=True)
             await self._open.aclose()
 
         try:

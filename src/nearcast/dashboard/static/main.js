@@ -126,7 +126,7 @@ const clientsTable = new PagedTable(byId("view-clients"), {
   chosen: ({ client }) => choose(client),
   columns: [
     { key: "client", title: "Client" },
-    { key: "connected", title: "State", cell: ({ connected: is, since }) => (is ? "connected" : `away since ${clockOfText(since)}`) },
+    { key: "connected", title: "State", cell: ({ connected: is, since }) => (is ? "online" : `away, ${clockOfText(since)}`) },
     { key: "scheme", title: "Scheme", cell: ({ scheme }) => scheme || "–" },
     { key: "subscriptions", title: "Subs", numeric: true, cell: (row) => number(row.subscriptions) },
     { key: "queued", title: "Queued", numeric: true, cell: (row) => number(row.queued) },
@@ -138,8 +138,8 @@ const subscriptionsTable = new PagedTable(byId("view-subscriptions"), {
   chosen: ({ client }) => choose(client),
   columns: [
     { key: "client", title: "Client" },
-    { key: "filter", title: "Topics" },
-    { key: "where", title: "Where", cell: ({ where }) => where || "–" },
+    { key: "filter", title: "Topics", long: true },
+    { key: "where", title: "Where", long: true, cell: ({ where }) => where || "–" },
     { key: "area", title: "Area", cell: ({ area }) => areaText(area) },
     { key: "since", title: "Since", cell: ({ since }) => clockOfText(since) },
   ],

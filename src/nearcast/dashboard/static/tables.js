@@ -13,7 +13,7 @@ export class PagedTable {
   #timer = 0;
   #asked = 0;
 
-  /** columns: {key, title, numeric?, cell?(row) -> text or element}. `empty`: what to say if there is nothing. */
+  /** columns: {key, title, numeric?, long?, cell?(row) -> text or element}. `empty`: what to say if there is nothing. */
   constructor(container, { path, name, columns, empty, chosen }) {
     Object.assign(this, { path, name, columns, empty, chosen, container });
     this.search = h("input", {
@@ -105,7 +105,7 @@ export class PagedTable {
       const shown = at === 0 && this.chosen
         ? h("button", { type: "button", class: "link", click: () => this.chosen(row) }, content)
         : content;
-      return h(at === 0 ? "th" : "td", { scope: at === 0 ? "row" : null, class: column.numeric ? "numeric" : null }, shown);
+      return h(at === 0 ? "th" : "td", { scope: at === 0 ? "row" : null, class: column.numeric ? "numeric" : column.long ? "long" : null }, shown);
     }));
   }
 }
