@@ -70,7 +70,7 @@ class Copies:
         return found is not None and found.metadata == metadata
 
     def _fits(self, metadata: Metadata) -> bool:
-        coming = sum(each.size for each in self._assembling.values())
+        coming = sum(each.size for key, each in self._assembling.items() if key != metadata.key)
         return self._size + coming + metadata.size <= ROOM
 
     def hold(self, publication: Publication) -> None:
@@ -117,18 +117,23 @@ class Copies:
             del held[key]
             self._size -= self._active.pop(key, 0)
 
-    def leave(self, kept: tuple[Metadata, ...], *, last: bool) -> None:
-        """This host leaves the cell that keeps those; ``last``: nobody else has them."""
-        held = self._desk.nucleus.held
-        if last:
-            self._passive.update(dict.fromkeys(metadata.key for metadata in kept if metadata.key in held))
-        for key in self._active:
-            if key not in self._passive:
-                held.pop(key, None)
+    def leave(self) -> list[ObjectKey]:
+        """This host leaves its cell; what it has as a member, until it is known whether others have it, too (``left``)."""
+        keys = list(self._active)
         self._active.clear()
+        self._assembling.clear()
         self._missed.clear()
         self._size = 0
-        self._assembling.clear()
+        return keys
+
+    def left(self, keys: list[ObjectKey], last: bool) -> None:
+        """``last``: nobody else has them."""
+        held = self._desk.nucleus.held
+        for key in keys:
+            if last and key in held:
+                self._passive[key] = None
+            elif key not in self._passive and key not in self._active:
+                held.pop(key, None)
 
     def tags(self) -> list[tuple[str, ...]]:
         """Of this host's own objects and passive copies: where their tags hash to, it is in their lists."""

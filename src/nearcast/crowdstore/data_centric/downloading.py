@@ -28,7 +28,10 @@ class Download:
     def __init__(self, metadata: Metadata, sources: list[Destination], got: Got) -> None:
         self.assembly: Final = Assembly(metadata)
         self.sources: Final = sources
-        """Where to ask next."""
+        """Where it may be."""
+
+        self.left = list(sources)
+        """Where to ask next; all of them again, whenever something comes."""
 
         self.got: Final = got
         self.asked: frozenset[int] = frozenset()
@@ -82,11 +85,11 @@ class Downloading:
 
     def _next(self, number: int) -> None:
         download = self._open[number]
-        if not download.sources:
+        if not download.left:
             del self._open[number]
             download.got(None, Failure.NOT_FOUND if download.refused else Failure.TIMED_OUT)
             return
-        download.at = download.sources.pop(0)
+        download.at = download.left.pop(0)
         self._ask(number, download)
 
     def _ask(self, number: int, download: Download) -> None:
@@ -133,6 +136,7 @@ class Downloading:
         if not download.assembly.add(message.chunk, message.data):
             return
         download.gave = True
+        download.left = list(download.sources)
         if not download.assembly.complete:
             download.asked -= {message.chunk}
             if not download.asked:
@@ -140,6 +144,8 @@ class Downloading:
             return
         content = download.assembly.content()
         if content is None:  # it is not what was published: somebody else may have it
+            download.sources.remove(download.at)
+            download.left = list(download.sources)
             self._go_on(number, download)
             return
         if download.timer is not None:

@@ -16,6 +16,7 @@ from nearcast.crowdstore.data_centric.keeping import Keeping
 from nearcast.crowdstore.data_centric.matching import Matching
 from nearcast.crowdstore.data_centric.messages import (
     Answered,
+    Arrived,
     Copy,
     Digest,
     Entries,
@@ -69,7 +70,9 @@ class DataCentricStorage(Storage, Passenger):
             desk, self._matching, settings.batch, self._acts, self._copies.lacks, self._copies.withdrawn
         )
         self._anti_entropy: Final = AntiEntropy(desk, self._keeping.absorb)
-        self._handing_over: Final = HandingOver(desk, self._operations)
+        self._handing_over: Final = HandingOver(
+            desk, self._operations, 1.5 * settings.beacon, 1.25 * settings.listen * (settings.tries + 1)
+        )
         self.joining: Final = Joining(desk, settings.listen, settings.tries, self._keeping.absorb, self._became_member)
         self._telling: Final = Telling(nucleus, self, lasting=settings.hand_over)
         self._timers: Final[list[Cancellable]] = []
@@ -157,13 +160,20 @@ class DataCentricStorage(Storage, Passenger):
             return
         if isinstance(message, Operation):
             if self.desk.router.cell is not None and destination.node is None:
-                self._keeping.receive(source, origin, destination.cell, message)
+                self._operate(source, origin, destination.cell, message)
         elif isinstance(message, Fetch):
             self._downloading.asked(destination, message)
         elif destination.node is None:
             self._told(source, message)
         else:
             self._receive(source, message)
+
+    def _operate(self, source: Address, origin: Cell, home: Cell, message: Operation) -> None:
+        if source == self.desk.router.address:
+            self._handing_over.came_back(message.operation)
+        elif isinstance(message, Arrived) and self._settings.hand_over and self._acts():
+            self._handing_over.tell_first(origin)
+        self._keeping.receive(source, origin, home, message)
 
     def undeliverable(self, destination: Destination, payload: bytes) -> None:
         message = self.desk.read(self.desk.router.address, payload)
@@ -184,7 +194,7 @@ class DataCentricStorage(Storage, Passenger):
         elif isinstance(message, Handed):
             home = Cell(message.column, message.row)
             if home in self.desk.grid:
-                self._handing_over.drop(home)
+                self._handing_over.drop(home, message.stamps)
 
     def _receive(self, source: Address, message: Message) -> None:
         """To this host alone."""
@@ -224,18 +234,22 @@ class DataCentricStorage(Storage, Passenger):
         self.joining.begin()
 
     def unsettled(self, cell: Cell) -> None:
-        last = self._settings.hand_over and self.joining.complete and not self.desk.router.members()
-        kept = self.desk.state.all_kept()
+        left = partial(self._copies.left, self._copies.leave())
+        if self._settings.hand_over and self.joining.complete:
+            self._handing_over.leave(cell, left)
+        else:
+            left(False)
         self.joining.stop()
-        if last:
-            self._handing_over.leave(cell)
-        self._copies.leave(kept, last=last)
         self.desk.state.clear()
         self._matching.forget()
 
     def populated(self, cell: Cell) -> None:
+        del cell
         if self._settings.hand_over and self._acts():
-            self._handing_over.filled(cell)
+            self._handing_over.tidy()
+
+    def member_joined(self, member: Address) -> None:
+        self._handing_over.member(member)
 
     def _acts(self) -> bool:
         return self.joining.complete and self.desk.router.leads
@@ -243,6 +257,8 @@ class DataCentricStorage(Storage, Passenger):
     def _became_member(self) -> None:
         cell = self.desk.router.cell
         if cell is not None:
+            if self._settings.hand_over and not self.desk.router.members():
+                self._handing_over.first()
             self._requests.relocated(cell, self._copies.tags())
             self._telling.became_member()
 
@@ -255,4 +271,4 @@ class DataCentricStorage(Storage, Passenger):
             if self._settings.anti_entropy:
                 self._anti_entropy.tick()
             if self._settings.hand_over:
-                self._handing_over.tidy()
+                self._handing_over.tick()

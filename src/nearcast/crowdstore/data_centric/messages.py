@@ -81,6 +81,10 @@ class Entrusted(Operation, frozen=True, tag="crowd-entrusted"):
     entries: Annotated[tuple[Entry, ...], Meta(max_length=MOST)]
 
 
+class Arrived(Operation, frozen=True, tag="crowd-arrived"):
+    """The sender is the first member of its cell."""
+
+
 class Locate(Operation, frozen=True, tag="crowd-locate"):
     """Where is it?"""
 
@@ -115,10 +119,11 @@ class Located(Message, frozen=True, tag="crowd-located"):
 
 
 class Handed(Message, frozen=True, tag="crowd-handed"):
-    """To the members of the sender's cell: what belongs to that one is there now."""
+    """To the members of the sender's cell: these entries, by their hashes, which belong to that one, are there now."""
 
     column: Coordinate
     row: Coordinate
+    stamps: Words
 
 
 class Notify(Message, frozen=True, tag="crowd-notify"):
@@ -217,6 +222,6 @@ class Piece(Message, frozen=True, tag="crowd-piece"):
 
 
 KINDS: Final = (
-    Publish, Unpublish, Subscribe, More, Unsubscribe, Relocated, Replicated, Entrusted, Handed, Locate, Located, Answered, Found, Notify, Fetch,
+    Publish, Unpublish, Subscribe, More, Unsubscribe, Relocated, Replicated, Entrusted, Arrived, Handed, Locate, Located, Answered, Found, Notify, Fetch,
     Fetched, Lacking, Copy, Join, State, Digest, Sums, Listing, Lack, Entries, Piece,
 )  # fmt: skip

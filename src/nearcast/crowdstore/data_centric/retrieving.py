@@ -47,6 +47,9 @@ class Retrieving:
         if item is not None and item.metadata == metadata:
             self._fetch(item, done)
             return
+        if not metadata.tags:  # nothing that was ever published
+            self._desk.host.timers.after(0, partial(done, Outcome(Failure.NOT_FOUND)))
+            return
         # The application has it from elsewhere: those who keep its metadata know where it is.
         number = self._operations.number()
         self._locating[number] = metadata, done

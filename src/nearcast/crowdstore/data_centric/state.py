@@ -30,6 +30,11 @@ def name_of(identity: Identity) -> int:
     return _hash(_encode(identity))
 
 
+def stamp_of(entry: Entry) -> int:
+    """Of all that is in it."""
+    return _hash(_encode(entry))
+
+
 class CellState:
     """Entries by identity, found by tag; sums of hashes over them say whether two members have the same."""
 
@@ -115,7 +120,7 @@ class CellState:
 
     def _add(self, entry: Entry) -> None:
         identity = entry.identity
-        name, stamp = name_of(identity), _hash(_encode(entry))
+        name, stamp = name_of(identity), stamp_of(entry)
         self.entries[identity] = entry
         self._names[name] = identity
         self._stamps[name] = stamp

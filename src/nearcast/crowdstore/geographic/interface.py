@@ -108,6 +108,10 @@ class Router(ABC):
         """The populated ones of the cells around the one that this host is in."""
 
     @abstractmethod
+    def inhabitants(self, cell: Cell) -> tuple[Address, ...]:
+        """Other members of that cell that were heard lately."""
+
+    @abstractmethod
     def nearest(self, cell: Cell) -> bool:
         """Whether no populated cell that this host knows is nearer to that one than its own: else it stands in for it no more."""
 

@@ -103,6 +103,9 @@ class CellRouter(Router):
     def neighbours(self) -> tuple[Cell, ...]:
         return self._neighbourhood.populated()
 
+    def inhabitants(self, cell: Cell) -> tuple[Address, ...]:
+        return tuple(self._neighbourhood.around.by_cell.get(cell, ()))
+
     def nearest(self, cell: Cell) -> bool:
         return self._neighbourhood.nearest(cell)
 

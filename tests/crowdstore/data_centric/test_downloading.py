@@ -1,0 +1,266 @@
+"""Objects from whoever has them, the nearest first, in the end from the cell where all members should (THYME 5.5)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.crowdstore.crowd import Crowd
+from tests.crowdstore.data_centric.samples import metadata
+from tests.crowdstore.data_centric.venue import JOINED, dcs, in_cell, storage, tag_at, walk
+from tests.crowdstore.lossy import lossy
+from tests.effort import examples
+
+from nearcast.crowdstore.chunks import CHUNK
+from nearcast.crowdstore.data_centric import copies
+from nearcast.crowdstore.data_centric.downloading import sources_of
+from nearcast.crowdstore.data_centric.entries import Item, Place
+from nearcast.crowdstore.data_centric.messages import Fetched, Lacking
+from nearcast.crowdstore.geographic.grid import Cell
+from nearcast.crowdstore.geographic.interface import Destination
+from nearcast.crowdstore.objects import Metadata, Publication
+from nearcast.crowdstore.storage import Failure, Outcome
+
+
+def _row(columns: int = 5, **parameters: float) -> Crowd:
+    """One host in each cell of a row; n5 beside the first."""
+    places = [in_cell(column, 0) for column in range(columns)]
+    crowd = Crowd([*places, in_cell(0, 0, 1)], dcs(columns, 1, **parameters))
+    crowd.run(JOINED)
+    return crowd
+
+
+def _downloads(crowd: Crowd) -> list[Outcome]:
+    return [outcome for what, outcome in crowd.heard.outcomes if what == "download"]
+
+
+def _served(crowd: Crowd) -> dict[str, int]:
+    served = {name: storage(crowd, name).statistics().served for name in crowd.stores}
+    return {name: count for name, count in served.items() if count}
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("pqr")), max_size=8), st.integers(1, 5), st.integers(0, 4))
+def test_the_nearest_copies_come_first_and_the_active_cell_last(
+    places: list[tuple[int, str]], tries: int, active: int
+) -> None:
+    desk = storage(_ROW, "n2").desk
+    item = Item(metadata("n0", "x", ("t",)), active, 0).with_replicas(
+        [Place(at, node, column, 0) for at, (column, node) in enumerate(places)]
+    )
+    found = sources_of(item, desk, tries)
+    assert len(found) == tries
+    assert found[-1] == Destination(Cell(active, 0)) or found.count(Destination(Cell(active, 0))) == 1
+    distances = [abs(source.cell.column - 2) for source in found if source.node is not None]
+    assert distances == sorted(distances)
+    assert Destination(Cell(active, 0)) in found
+
+
+_ROW = _row()
+
+
+@examples(6)
+@given(st.integers(0, 40 * CHUNK), st.randoms(use_true_random=False))
+def test_everybody_gets_what_was_published(size: int, random: Random) -> None:
+    crowd = _row()
+    content = random.randbytes(size)
+    made = crowd.publish("n0", "x", "t", content=content)
+    crowd.run(5)
+    for node in range(6):
+        crowd.download(f"n{node}", made)
+    crowd.run(60)
+    assert [outcome.content for outcome in _downloads(crowd)] == [content] * 6
+    # The other member of the publisher's cell had it all the time.
+    assert crowd.stores["n5"].nucleus.held[made.key].content == content
+
+
+def test_a_nearer_copy_is_asked_before_the_publisher() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.subscribe("n4", "t")
+    crowd.run(5)
+    crowd.download("n3", made)
+    crowd.run(10)
+    assert set(_served(crowd)) <= {"n0", "n5"}
+    before = _served(crowd)
+    crowd.subscribe("n4", "t")  # hears of the new copy with the past
+    crowd.run(5)
+    crowd.download("n4", made)
+    crowd.run(5)
+    assert [outcome.ok for outcome in _downloads(crowd)] == [True, True]
+    assert _served(crowd) == before | {"n3": 1}
+
+
+def test_who_does_not_have_it_says_so_and_the_next_is_asked() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    crowd.download("n3", made)
+    crowd.run(10)
+    del crowd.stores["n3"].nucleus.held[made.key]
+    crowd.subscribe("n4", "t")
+    crowd.run(5)
+    before = crowd.simulation.now()
+    crowd.download("n4", made)
+    while len(_downloads(crowd)) < 2:
+        crowd.run(0.05)
+    assert _downloads(crowd)[-1].ok
+    assert crowd.simulation.now() - before < 1_000_000, "nobody has kept silent"
+
+
+def test_the_publisher_has_failed_and_its_cell_still_has_it() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t", content=bytes(5_000))
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(10)
+    crowd.download("n3", made)
+    crowd.run(20)
+    assert [outcome.content for outcome in _downloads(crowd)] == [bytes(5_000)]
+
+
+def test_nobody_has_it() -> None:
+    crowd = _row(tries=2)
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    key = crowd.subscribe("n3", "t")
+    crowd.run(5)
+    assert crowd.heard.notified == [(key, made.key)]
+    crowd.unpublish("n0", "x")
+    crowd.run(5)
+    crowd.download("n3", made)  # knows where it was
+    crowd.download("n2", made)  # does not
+    crowd.run(20)
+    assert [outcome.failure for outcome in _downloads(crowd)] == [Failure.NOT_FOUND, Failure.NOT_FOUND]
+    made = crowd.publish("n0", "y", "t")
+    crowd.run(5)
+    for name in ("n0", "n5"):
+        crowd.world.hosts[name].fail()
+    crowd.run(1)
+    crowd.download("n3", made)
+    crowd.run(30)
+    assert _downloads(crowd)[-1].failure is Failure.TIMED_OUT
+
+
+def test_what_was_unpublished_is_still_with_those_who_downloaded_it() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    crowd.download("n3", made)
+    crowd.run(10)
+    crowd.unpublish("n0", "x")
+    crowd.run(5)
+    assert made.key not in crowd.stores["n5"].nucleus.held
+    assert made.key in crowd.stores["n3"].nucleus.held
+
+
+def test_a_liar_that_sends_something_else_does_not_keep_anybody_from_getting_it() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    crowd.download("n3", made)
+    crowd.run(10)
+    crowd.stores["n3"].nucleus.held[made.key] = Publication(made, b"CONTENT")
+    crowd.subscribe("n4", "t")
+    crowd.run(5)
+    crowd.download("n4", made)
+    crowd.run(20)
+    assert _downloads(crowd)[-1].content == b"content"
+    assert _served(crowd)["n3"] == 1
+
+
+def test_answers_of_those_who_were_not_asked_count_for_nothing() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    there = storage(crowd, "n3")
+    got: list[bytes | None] = []
+    there._downloading.begin(
+        made, [Destination(Cell(1, 0), "nobody"), Destination(Cell(0, 0))], lambda c, _: got.append(c)
+    )
+    number = there._operations._last
+    for message in (Lacking(number), Fetched(number, 0, b"CONTENT")):
+        there._receive("liar", message)
+    download = there._downloading._open[number]
+    assert download.at == Destination(Cell(1, 0), "nobody")
+    assert not download.assembly.size
+    crowd.run(10)
+    assert got == [b"content"]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_large_objects_come_whole_although_much_is_lost(share: float) -> None:
+    places = [in_cell(column, 0, number) for column in range(3) for number in range(2)]
+    crowd = Crowd(places, dcs(3, 1, tries=10), network=lossy(share))
+    crowd.run(60)
+    content = Random(1).randbytes(120 * CHUNK)
+    made = crowd.publish("n0", "x", "t", content=content)
+    crowd.run(60)
+    crowd.download("n5", made)
+    crowd.run(400)
+    assert [outcome.content for outcome in _downloads(crowd)] == [content]
+
+
+def test_who_joins_gets_copies_of_all_that_its_cell_keeps_some_at_a_time() -> None:
+    crowd = _row()
+    made = [crowd.publish("n0", f"{number}", "t", content=bytes(3_000)) for number in range(20)]
+    crowd.run(10)
+    walk(crowd, "n1", 0, number=2)
+    most = 0
+    for _ in range(300):
+        crowd.run(0.1)
+        most = max(most, len(storage(crowd, "n1")._copies._copying))
+    assert 0 < most <= copies.COPYING
+    crowd.run(30)
+    assert all(each.key in crowd.stores["n1"].nucleus.held for each in made)
+
+
+def test_copies_that_could_not_be_had_are_asked_for_again() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    there = storage(crowd, "n5")
+    del crowd.stores["n5"].nucleus.held[made.key]
+    own = crowd.stores["n0"].nucleus.published.pop(made.key)
+    crowd.run(15)
+    assert made.key not in crowd.stores["n5"].nucleus.held
+    crowd.stores["n0"].nucleus.published[made.key] = own
+    crowd.run(15)
+    assert made.key in crowd.stores["n5"].nucleus.held
+    # And what nobody has is not asked for for ever.
+    del crowd.stores["n5"].nucleus.held[made.key], crowd.stores["n0"].nucleus.published[made.key]
+    crowd.run(100)
+    before = there._operations._last
+    crowd.run(100)
+    assert there._operations._last == before
+
+
+def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "ROOM", 10_000)
+    crowd = _row()
+    for number in range(5):
+        crowd.publish("n0", f"{number}", "t", content=bytes(3_000))
+        crowd.run(5)
+    crowd.run(30)
+    assert sum(len(each.content) for each in crowd.stores["n5"].nucleus.held.values()) == 9_000
+    crowd.unpublish("n0", "0")
+    crowd.run(30)
+    assert len(crowd.stores["n5"].nucleus.held) == 3
+
+
+def test_metadata_from_elsewhere_that_nobody_knows() -> None:
+    crowd = _row(tries=2)
+    crowd.download("n1", metadata("n0", "never", ("t",)))
+    crowd.download("n1", Metadata(metadata("n0", "x", ()).key, (), 0, 1, bytes(16)))
+    crowd.run(10)
+    assert [outcome.failure for outcome in _downloads(crowd)] == [Failure.NOT_FOUND] * 2
+
+
+def test_where_it_is_can_be_asked() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", tag_at(crowd, 3), tag_at(crowd, 1))
+    crowd.run(5)
+    crowd.download("n2", made)  # never subscribed
+    crowd.run(5)
+    assert _downloads(crowd)[-1].content == b"content"
