@@ -68,7 +68,7 @@ def test_two_that_both_act_tell_twice_and_the_application_hears_once(monkeypatch
     tag = tag_at(crowd, 0)
     crowd.subscribe("n2", tag)
     crowd.run(5)
-    monkeypatch.setattr(storage(crowd, "n1").desk.router._neighbourhood, "leader", lambda: "n1")
+    monkeypatch.setattr(storage(crowd, "n1").desk.router, "leader", lambda: "n1")
     crowd.publish("n3", "x", tag)
     crowd.run(5)
     assert crowd.stores["n2"].statistics().duplicates == 1
