@@ -44,6 +44,8 @@ class Thing:
 
     metadata: Metadata
     withdrawn: Instant | None = None
+    forgotten: Instant | None = None
+    """When that had been acknowledged: until then, somebody may not have heard of it."""
 
 
 @dataclass
@@ -100,8 +102,14 @@ class Crowd:
         return metadata
 
     def unpublish(self, host: str, name: str) -> None:
-        self.stores[host].unpublish(name, self._ends("unpublish"))
-        self.things[ObjectKey(host, name)].withdrawn = self.simulation.now()
+        thing, ends = self.things[ObjectKey(host, name)], self._ends("unpublish")
+
+        def ended(outcome: Outcome) -> None:
+            thing.forgotten = self.simulation.now() if outcome.ok else None
+            ends(outcome)
+
+        self.stores[host].unpublish(name, ended)
+        thing.withdrawn = self.simulation.now()
 
     def subscribe(self, host: str, formula: str, frame: TimeFrame = EVER) -> SubscriptionKey:
         keys: list[SubscriptionKey] = []

@@ -88,14 +88,14 @@ class Match:
         return not over or min(over) > max(settled, default=both + MOMENT)
 
     def possible(self) -> set[tuple[SubscriptionKey, ObjectKey]]:
-        """What may be heard at most: also of what was withdrawn shortly before, while some still ran another mechanism."""
+        """What may be heard at most: also of what was withdrawn shortly before, while some had not heard that, or ran another mechanism."""
         return {
             (wanted, published)
             for wanted, wish in self.crowd.wishes.items()
             for published, thing in self.crowd.things.items()
             if wish.frame.contains(thing.metadata.published)
             and wish.formula.accepts(thing.metadata.tags)
-            and (thing.withdrawn is None or wish.made < thing.withdrawn or self._unsettled(wish.made))
+            and (thing.forgotten is None or wish.made < thing.forgotten or self._unsettled(wish.made))
         }
 
     def _unsettled(self, at: Instant) -> bool:
