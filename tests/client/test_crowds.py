@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
 
 import pytest
+from tests.client.conftest import SETTINGS
 from tests.crowdstore import toys
 from tests.runtime.live.virtual import neighbourhood, started
 from tests.served import ServedBroker
 from tests.waiting import until
 
 import nearcast
+from nearcast import Point
 from nearcast.client.crowds import SINCE, TOPIC, MqttArchive
 from nearcast.crowdstore.bridge import Bridge, identifier_of
 from nearcast.crowdstore.nucleus import Memory
@@ -22,10 +26,26 @@ from nearcast.crowdstore.storage import Outcome
 from nearcast.errors import InvalidInput
 from nearcast.runtime.host import Component
 from nearcast.runtime.live import LiveRuntime
+from nearcast.runtime.ports import Fix
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
 
-MECHANISMS = [toys.LOCAL, toys.KEPT]
+PLACE = Point(38.7501, -9.1899)
+LOCAL = MechanismSpec.of("PL/SG", timeout=1.0, join_timeout=0.3, route_period=0.5, route_settling=0.1)
+CELLS = MechanismSpec.of(
+    "DCS",
+    south=38.75,
+    west=-9.19,
+    north=38.7503,
+    east=-9.1896,
+    beacon=0.2,
+    settle=0.2,
+    listen=0.3,
+    timeout=1.0,
+    period=1.0,
+)
+MECHANISMS = [toys.LOCAL, toys.KEPT, LOCAL, CELLS]
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda spec: spec.name)
 
 
 @pytest.fixture(autouse=True)
@@ -34,25 +54,37 @@ def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Venue:
-    """People, and hosts with a bridge."""
+    """People, and hosts with a bridge; who returns has what was theirs, unless nobody is ``remembering``."""
 
-    def __init__(self, url: str, name: str, mechanism: MechanismSpec, bridges: int) -> None:
+    def __init__(
+        self, url: str, name: str, mechanism: MechanismSpec, bridges: int, *, remembering: bool = True
+    ) -> None:
         self.runtime = LiveRuntime(seed=1)
         self.stores: dict[str, CrowdStore] = {}
         self.bridges: dict[str, Bridge] = {}
-        self.archives: list[MqttArchive] = []
-        self.clients = [nearcast.connect(url, client_id=f"{name}-bridge{number}") for number in range(bridges)]
+        self.archives: dict[str, MqttArchive] = {}
+        self.ended: list[MqttArchive] = []
+        self.clients = {
+            f"bridge{number}": nearcast.connect(url, client_id=f"{name}-bridge{number}") for number in range(bridges)
+        }
         self.told: list[Metadata] = []
-        network = neighbourhood()
-        for host in ("ada", "bob", *(f"bridge{number}" for number in range(bridges))):
-            store = self.stores[host] = CrowdStore(mechanism, memory=Memory(), notices=True)
-            parts: list[Component] = [HostEngine(), store]
-            if host.startswith("bridge"):
-                archive = MqttArchive(self.clients[len(self.archives)], name, period=0.2)
-                self.archives.append(archive)
-                self.bridges[host] = Bridge(archive, "goal", settling=0.5)
-                parts += [archive, self.bridges[host]]
-            self.runtime.add(host, lambda parts=parts: parts, [network])  # type: ignore[misc]
+        self._name, self._mechanism, self._network = name, mechanism, neighbourhood()
+        for host in ("ada", "bob", *self.clients):
+            memory = Memory() if remembering else None
+            self.runtime.add(host, partial(self._build, host, memory), [self._network], position=self._standing)
+
+    def _standing(self) -> Fix:
+        return Fix(self.runtime.clock.now(), PLACE, 0.0, 0.0, None)
+
+    def _build(self, host: str, memory: Memory | None) -> list[Component]:
+        store = self.stores[host] = CrowdStore(self._mechanism, memory=memory, notices=True)
+        if host not in self.clients:
+            return [HostEngine(), store]
+        if host in self.archives:
+            self.ended.append(self.archives[host])
+        archive = self.archives[host] = MqttArchive(self.clients[host], self._name, period=0.2)
+        bridge = self.bridges[host] = Bridge(archive, "goal", settling=2.0)
+        return [HostEngine(), store, archive, bridge]
 
     async def download(self, host: str, metadata: Metadata) -> bytes | None:
         outcomes: list[Outcome] = []
@@ -63,11 +95,11 @@ class Venue:
 
 @asynccontextmanager
 async def venue(
-    broker: ServedBroker, name: str, mechanism: MechanismSpec, bridges: int = 1
+    broker: ServedBroker, name: str, mechanism: MechanismSpec, bridges: int = 1, *, remembering: bool = True
 ) -> AsyncIterator[tuple[Venue, nearcast.Client]]:
     async with AsyncExitStack() as stack:
-        place = Venue(broker.url, name, mechanism, bridges)
-        for client in place.clients:
+        place = Venue(broker.url, name, mechanism, bridges, remembering=remembering)
+        for client in place.clients.values():
             await stack.enter_async_context(client)
         other = await stack.enter_async_context(nearcast.connect(broker.url))
         running = await started(place.runtime)
@@ -77,8 +109,16 @@ async def venue(
         finally:
             place.runtime.stop()
             await running
-            for archive in place.archives:
+            for archive in (*place.archives.values(), *place.ended):
                 await archive.done()
+
+
+async def looked(place: Venue, times: int) -> None:
+    """Each bridge has compared that often since."""
+    before = {name: archive.statistics().looks for name, archive in place.archives.items()}
+    await until(
+        lambda: all(archive.statistics().looks > before[name] + times for name, archive in place.archives.items())
+    )
 
 
 async def archived(client: nearcast.Client, name: str) -> dict[str, bytes]:
@@ -92,11 +132,11 @@ async def becomes(client: nearcast.Client, name: str, wanted: dict[str, bytes]) 
             pass
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@every_mechanism
 def test_what_the_crowd_publishes_and_withdraws_is_so_in_the_archive(
     broker: ServedBroker, mechanism: MechanismSpec
 ) -> None:
-    name = f"up-{mechanism.name.split()[1].lower()}"
+    name = f"up-{MECHANISMS.index(mechanism)}"
 
     async def story() -> None:
         async with venue(broker, name, mechanism, bridges=2) as (place, client):
@@ -106,7 +146,7 @@ def test_what_the_crowd_publishes_and_withdraws_is_so_in_the_archive(
             await becomes(client, name, {identifier_of(one.key): b"1", identifier_of(two.key): b"2"})
             ada.unpublish("one")
             await becomes(client, name, {identifier_of(two.key): b"2"})
-            await until(lambda: all(archive.statistics().looks > 10 for archive in place.archives))
+            await until(lambda: all(archive.statistics().looks > 10 for archive in place.archives.values()))
             assert [bridge.statistics().down for bridge in place.bridges.values()] == [0, 0], (
                 "what is from here stays there"
             )
@@ -116,21 +156,18 @@ def test_what_the_crowd_publishes_and_withdraws_is_so_in_the_archive(
     asyncio.run(asyncio.wait_for(story(), 120))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@every_mechanism
 def test_what_the_broker_has_is_an_object_of_the_crowd_until_it_is_taken_back(
     broker: ServedBroker, mechanism: MechanismSpec
 ) -> None:
-    name = f"down-{mechanism.name.split()[1].lower()}"
+    name = f"down-{MECHANISMS.index(mechanism)}"
 
     async def story() -> None:
         async with venue(broker, name, mechanism, bridges=2) as (place, client):
             event = await client.publish(TOPIC + name, b"from afar", tags=["goal"])
             await until(lambda: bool(place.told))
             assert await place.download("bob", place.told[0]) == b"from afar"
-            looks = [archive.statistics().looks for archive in place.archives]
-            await until(
-                lambda: all(a.statistics().looks > before + 5 for a, before in zip(place.archives, looks, strict=True))
-            )
+            await looked(place, 5)
             assert sum(bridge.statistics().down for bridge in place.bridges.values()) == 1, "of two bridges, one has it"
             assert await archived(client, name) == {event: b"from afar"}, "it does not go up again"
             await client.unpublish(event)
@@ -142,6 +179,76 @@ def test_what_the_broker_has_is_an_object_of_the_crowd_until_it_is_taken_back(
             assert [metadata.key.name for metadata in again] == ["last"]
 
     asyncio.run(asyncio.wait_for(story(), 120))
+
+
+@every_mechanism
+@pytest.mark.parametrize("remembering", [True, False], ids=["remembering", "forgetful"])
+def test_a_bridge_that_was_away_makes_up_for_it_and_doubles_nothing(
+    broker: ServedBroker, mechanism: MechanismSpec, remembering: bool
+) -> None:
+    name = f"away-{MECHANISMS.index(mechanism)}-{remembering}"
+
+    async def story() -> None:
+        async with venue(broker, name, mechanism, remembering=remembering) as (place, client):
+            ada, bridge = place.stores["ada"], place.runtime.hosts["bridge0"]
+            one = ada.publish("one", b"1", ["goal"])
+            event = await client.publish(TOPIC + name, b"from afar", tags=["goal"])
+            gone = await client.publish(TOPIC + name, b"not for long", tags=["goal"])
+            await becomes(client, name, {identifier_of(one.key): b"1", event: b"from afar", gone: b"not for long"})
+            await until(lambda: len(place.told) == 3)
+            bridge.fail()
+            ada.unpublish("one")
+            two = ada.publish("two", b"2", ["goal"])
+            await client.unpublish(gone)
+            bridge.join()
+            await becomes(client, name, {identifier_of(two.key): b"2", event: b"from afar"})
+            await until(lambda: place.bridges["bridge0"].statistics().down == 1)
+            await looked(place, 5)
+            heard = [metadata.key.name for metadata in place.told]
+            assert sorted(heard) == sorted(["one", "two", event, gone]), "each once"
+            again: list[Metadata] = []
+            place.stores["ada"].subscribe("goal", again.append)
+            wanted = {"two", event}
+            await until(lambda: {metadata.key.name for metadata in again} >= wanted)
+            await looked(place, 5)
+            assert {metadata.key.name for metadata in again} == wanted, (
+                "what was taken back meanwhile is gone in the crowd"
+            )
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+def test_a_broker_that_was_away_is_told_what_it_missed_and_nothing_is_taken_for_withdrawn(tmp_path: Path) -> None:
+    async def story() -> None:
+        broker = ServedBroker(tmp_path, SETTINGS)
+        broker.start()
+        try:
+            async with venue(broker, "restart", LOCAL) as (place, client):
+                ada = place.stores["ada"]
+                event = await client.publish(TOPIC + "restart", b"from afar", tags=["goal"])
+                one, two = ada.publish("one", b"1", ["goal"]), ada.publish("two", b"2", ["goal"])
+                await becomes(
+                    client, "restart", {identifier_of(one.key): b"1", identifier_of(two.key): b"2", event: b"from afar"}
+                )
+                await until(lambda: len(place.told) == 3)
+                await asyncio.to_thread(broker.kill)
+                three = ada.publish("three", b"3", ["goal"])
+                ada.unpublish("one")
+                await until(lambda: place.archives["bridge0"].statistics().waiting > 0)
+                await asyncio.to_thread(broker.start)
+                await becomes(
+                    client,
+                    "restart",
+                    {identifier_of(two.key): b"2", identifier_of(three.key): b"3", event: b"from afar"},
+                )
+                await looked(place, 3)
+                assert place.bridges["bridge0"].statistics().down == 1, "it was never thought to be gone"
+                assert {metadata.key.name for metadata in place.told} == {"one", "two", "three", event}
+                assert len(place.told) == 4
+        finally:
+            broker.stop()
+
+    asyncio.run(asyncio.wait_for(story(), 180))
 
 
 def test_a_venue_is_a_part_of_a_topic() -> None:

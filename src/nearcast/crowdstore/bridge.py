@@ -93,15 +93,19 @@ class Bridge(Component):
         self._down: Final[dict[str, str]] = {}
         """Ids of what was brought down, and by whom."""
 
+        self._own: Final[dict[str, Metadata]] = {}
+        """What this host has brought down, in this life or before."""
+
         self._up = self._failed = 0
         self._store: CrowdStore
         self._name: str
 
     def start(self, host: Host) -> None:
         self._store, self._name = host.component(CrowdStore), host.name
-        for key in self._store.nucleus.published:  # of an earlier life
-            if ARCHIVED in self._store.nucleus.published[key].metadata.tags:
+        for key, publication in self._store.nucleus.published.items():  # of an earlier life
+            if ARCHIVED in publication.metadata.tags:
                 self._down[key.name] = self._name
+                self._own[key.name] = publication.metadata
         self._store.subscribe(self._formula, self._heard)
         self._store.subscribe(ARCHIVED, self._brought)
         self._store.subscribe(WITHDRAWN, self._withdrawn)
@@ -143,9 +147,11 @@ class Bridge(Component):
 
     def _brought(self, metadata: Metadata) -> None:
         name, other = metadata.key.name, metadata.key.owner
+        if other == self._name:  # others have it of a life that this host has forgotten
+            self._own.setdefault(name, metadata)
         mine = self._down.get(name) == self._name
         if mine and other < self._name:
-            self._store.unpublish(name)
+            self._take_back(name)
         if not mine or other < self._name:
             self._down[name] = other
 
@@ -162,7 +168,13 @@ class Bridge(Component):
             known = identifier in self._seen or identifier in self._gone or identifier in self._down
             if not known and ObjectKey(self._name, identifier) not in nucleus.withdrawn:
                 self._down[identifier] = self._name
-                self._store.publish(identifier, archived.content, {*archived.tags, ARCHIVED})
+                tags = {*archived.tags, ARCHIVED}
+                self._own[identifier] = self._store.publish(identifier, archived.content, tags)
         for identifier in [name for name, owner in self._down.items() if owner == self._name and name not in contents]:
             del self._down[identifier]
-            self._store.unpublish(identifier)
+            self._take_back(identifier)
+
+    def _take_back(self, identifier: str) -> None:
+        metadata = self._own.pop(identifier, None)
+        if metadata is not None:
+            self._store.withdraw(metadata)

@@ -161,15 +161,22 @@ class CrowdStore(Component):
 
     def unpublish(self, name: str, done: Done = _heedless) -> None:
         """Nobody who subscribes from now on hears of it."""
-        publication = self.nucleus.published.pop(ObjectKey(self._host.name, name), None)
+        publication = self.nucleus.published.get(ObjectKey(self._host.name, name))
         if publication is None:
             raise UnknownName(f"nothing is published here under the name {name!r}")
-        metadata = publication.metadata
-        self.nucleus.withdrawn[metadata.key] = metadata
+        self.withdraw(publication.metadata, done)
+
+    def withdraw(self, metadata: Metadata, done: Done = _heedless) -> None:
+        """The same for what this host has published in an earlier life, and forgotten; others still have it."""
+        key = metadata.key
+        if key.owner != self._host.name:
+            raise InvalidInput(f"{key} can be withdrawn by its owner only")
+        self.nucleus.published.pop(key, None)
+        self.nucleus.withdrawn[key] = metadata
         self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
         if self._notices:
             notice = msgspec.msgpack.encode(self.nucleus.withdrawal(metadata))
-            self.publish(f"withdrawn {name}", b"", [WITHDRAWN], summary=notice)
+            self.publish(f"withdrawn {key.name}", b"", [WITHDRAWN], summary=notice)
 
     def subscribe(
         self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
