@@ -181,7 +181,7 @@ def test_what_the_broker_has_is_an_object_of_the_crowd_until_it_is_taken_back(
     asyncio.run(asyncio.wait_for(story(), 120))
 
 
-@every_mechanism
+@pytest.mark.parametrize("mechanism", [LOCAL, CELLS], ids=lambda spec: spec.name)
 @pytest.mark.parametrize("remembering", [True, False], ids=["remembering", "forgetful"])
 def test_a_bridge_that_was_away_makes_up_for_it_and_doubles_nothing(
     broker: ServedBroker, mechanism: MechanismSpec, remembering: bool
