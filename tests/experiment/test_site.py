@@ -140,6 +140,9 @@ def test_pages_are_whole_and_say_what_they_are(site: Path) -> None:
         assert text_of(next(page.iter("title")))
         assert len(list(page.iter("h1"))) == len(list(page.iter("main"))) == 1
         assert all(image.get("alt") for image in page.iter("img"))
+        # A server may forbid what stands within a page.
+        assert not [name for node in page.iter() for name in node.attrib if name == "style" or name.startswith("on")]
+        assert not list(page.iter("style"))
         ids = [node.get("id") for node in page.iter() if node.get("id")]
         assert len(ids) == len(set(ids)), path
         for table in page.iter("table"):
