@@ -45,7 +45,7 @@ def test_figures_compare_settings_and_scenarios(tmp_path: Path) -> None:
         for changes in ('{"clients.number": 10}', '{"clients.number": 20}')
         for metric in ("recall", "of no interest")
     ]
-    assert draw(summary, tmp_path) == ["recall.png", "recall.svg"]
+    assert draw(summary, tmp_path) == ["recall.png", "recall.svg", "recall.csv"]
     shown = (tmp_path / "recall.svg").read_text()
     for text in ("number 10", "number 20", "calm", "busy", "Recall"):
         assert text in shown
