@@ -56,7 +56,7 @@ class AntiEntropy:
                 continue
             found = self._desk.state.listing(bucket)
             if len(listed) + len(found) > MOST:
-                break  # the others come with the next digest
+                continue  # it comes with another digest, when others are equal
             buckets.append(bucket)
             listed += found
         if buckets:

@@ -29,7 +29,8 @@ class Joining:
         self._absorb: Final = absorb
         self._joined: Final = joined
         self._random: Final = desk.host.random("crowdstore joining")
-        self._pieces: dict[int, None] = {}
+        self._pieces: set[int] = set()
+        self._asked: Address | None = None
         self._tried = 0
         self._timer: Cancellable | None = None
         self.complete = False
@@ -42,7 +43,7 @@ class Joining:
 
     def stop(self) -> None:
         self.complete = False
-        self._pieces = {}
+        self._asked = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -56,10 +57,11 @@ class Joining:
         if self._tried >= self._tries or cell is None or (not members and self._tried):
             self._end()
             return
+        self._asked = members[self._tried % len(members)] if members else None
+        self._pieces = set()
         self._tried += 1
-        self._pieces = {}
-        if members:
-            self._desk.to_node(cell, members[(self._tried - 1) % len(members)], Join())
+        if self._asked is not None:
+            self._desk.to_node(cell, self._asked, Join())
         self._arm()
 
     def asked(self, source: Address) -> None:
@@ -71,10 +73,13 @@ class Joining:
         for number, entries in enumerate(pieces):
             self._desk.to_node(cell, source, State(entries, number, len(pieces)))
 
-    def told(self, message: State) -> None:
+    def told(self, source: Address, message: State) -> None:
+        """All that anybody tells is kept; but only when the one that was asked has told all of it, this host is a member like others."""
         self._absorb(message.entries)
-        self._pieces[message.number] = None
-        if not self.complete and self._tried and len(self._pieces) >= message.count:
+        if self.complete or source != self._asked or message.number >= message.count:
+            return
+        self._pieces.add(message.number)
+        if len(self._pieces) == message.count:
             self._end()
 
     def _end(self) -> None:

@@ -223,7 +223,7 @@ class DataCentricStorage(Storage, Passenger):
         if isinstance(message, Join):
             self.joining.asked(source)
         elif isinstance(message, State):
-            self.joining.told(message)
+            self.joining.told(source, message)
         elif isinstance(message, Sums | Listing | Lack | Entries):
             self._anti_entropy.receive(source, message)
 

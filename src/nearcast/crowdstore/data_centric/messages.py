@@ -173,7 +173,7 @@ class Join(Message, frozen=True, tag="crowd-join"):
 
 
 class State(Message, frozen=True, tag="crowd-state"):
-    """A piece of it; the last one says how many there were."""
+    """A piece of it, and how many there are."""
 
     entries: Annotated[tuple[Entry, ...], Meta(max_length=MOST)]
     number: Number

@@ -1,4 +1,4 @@
-"""Who hears of what is what the definition says: on random formulas, frames and crowds."""
+"""Downloads, and the past in batches; who hears of what is in ``tests/crowdstore/test_oracle.py``."""
 
 from __future__ import annotations
 
@@ -12,69 +12,9 @@ from tests.crowdstore.lossy import connected
 from tests.effort import examples
 
 from nearcast.crowdstore.storage import Failure
-from nearcast.model.time import EVER, MICROSECONDS, TimeFrame
 from nearcast.transition.specification import MechanismSpec
 
 PLSG = MechanismSpec("PL/SG")
-STEP = 2
-FORMULAS = ("a", "!a", "a & b", "a | b", "a & !b", "(a | c) & !(b & c)", "!(a | b | c)")
-TAGS = ("a", "b", "c", "d")
-
-hosts = st.integers(0, 5).map("n{}".format)
-bounds = st.integers(-4, 4) | st.none()
-operations = st.lists(
-    st.one_of(
-        st.tuples(st.just("publish"), hosts, st.frozensets(st.sampled_from(TAGS), min_size=1)),
-        st.tuples(st.just("subscribe"), hosts, st.tuples(st.sampled_from(FORMULAS), bounds, bounds)),
-        st.tuples(st.just("unpublish"), hosts, st.none()),
-        st.tuples(st.just("unsubscribe"), hosts, st.none()),
-    ),
-    max_size=25,
-)
-
-
-def _frame(crowd: Crowd, since: int | None, until: int | None) -> TimeFrame:
-    """Bounds at the very instants of operations: of this one, earlier and later ones."""
-    now, step = crowd.simulation.now(), STEP * MICROSECONDS
-    start = None if since is None else now + since * step
-    end = None if until is None else now + until * step
-    return EVER if start is not None and end is not None and end <= start else TimeFrame(start, end)
-
-
-def _operate(crowd: Crowd, what: str, host: str, argument: object) -> None:
-    if what == "publish":
-        assert isinstance(argument, frozenset)
-        crowd.publish(host, f"o{len(crowd.things)}", *sorted(argument))
-    elif what == "subscribe":
-        assert isinstance(argument, tuple)
-        formula, since, until = argument
-        crowd.subscribe(host, formula, _frame(crowd, since, until))
-    elif what == "unpublish":
-        for key, thing in crowd.things.items():
-            if key.owner == host and thing.withdrawn is None:
-                crowd.unpublish(host, key.name)
-                return
-    else:
-        for wish, state in crowd.wishes.items():
-            if wish.owner == host and state.ended is None:
-                crowd.unsubscribe(host, wish)
-                return
-
-
-@examples(25)
-@given(operations, st.randoms(use_true_random=False))
-def test_everybody_hears_of_what_matches_once_and_of_nothing_else(
-    script: list[tuple[str, str, object]], random: Random
-) -> None:
-    crowd = Crowd(connected(random, 6), PLSG, seed=random.randrange(1000))
-    crowd.run(20)
-    for what, host, argument in script:
-        _operate(crowd, what, host, argument)
-        crowd.run(STEP)
-    crowd.run(5)
-    assert len(crowd.heard.notified) == len({*crowd.heard.notified})
-    assert {*crowd.heard.notified} == crowd.expected()
-    assert all(outcome.ok for _, outcome in crowd.heard.outcomes)
 
 
 @examples(15)
