@@ -1,11 +1,17 @@
 """``nearcast demo`` as people call it: it ends by itself, says what happened, and leaves nothing behind."""
 
+import errno
+import fcntl
 import itertools
 import os
+import pty
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +65,11 @@ def test_headless_ends_by_itself_with_a_summary_and_leaves_nothing_behind(tmp_pa
     )
     assert re.search(r"carried it out, and [1-9]\d* people came", printed)
     assert re.search(r"(\d+) events match; the first \d+ of them come back", printed)
+    assert re.search(
+        r"^the live map is at http://127\.0\.0\.1:\d+/dashboard/ \(streets: \(c\) OpenStreetMap", printed, re.MULTILINE
+    )
+    assert re.search(r"^the ambulance sounded its siren [1-9]", printed, re.MULTILINE)
+    assert re.search(r"^\d+ jams at the bridge: .* 0 times somebody else$", printed, re.MULTILINE)
     assert printed.isascii()
     assert "\x1b" not in printed
     assert list(left_behind(tmp_path)) == []
@@ -80,3 +91,85 @@ def test_interruption_leaves_nothing_behind(sent: signal.Signals, how: str, mean
     _, complaints = process.communicate(timeout=LONG)
     assert (process.returncode, complaints) == (130, "nearcast: interrupted\n")
     assert list(left_behind(tmp_path)) == []
+
+
+class Terminal:
+    """A demo in front of somebody."""
+
+    def __init__(self, folder: Path, columns: int, lines: int, *arguments: str) -> None:
+        self.screen, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [str(NEARCAST), "demo", "--people", "40", "--no-spark", "--no-browser", *arguments],
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            env={**os.environ, "TMPDIR": str(folder), "TERM": "xterm-256color", "COLUMNS": "", "LINES": ""},
+            start_new_session=True,
+        )
+        os.close(inside)
+        self.shown = ""
+
+    def read_until(self, words: str) -> None:
+        while words not in self.shown:
+            assert self._read(), f"it has ended: {self.shown[-2000:]}"
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        os.close(self.screen)
+        return self.process.wait(LONG)
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self.screen, 65_536)
+        except OSError as error:  # Linux says so when the other side has closed
+            if error.errno != errno.EIO:
+                raise
+            return False
+        self.shown += chunk.decode(errors="replace")
+        return bool(chunk)
+
+
+@pytest.mark.parametrize("moment", ["starting a broker", "\x1b[?1049h"])
+def test_whoever_watches_leaves_with_ctrl_c_and_nothing_is_left(moment: str, tmp_path: Path) -> None:
+    demo = Terminal(tmp_path, 100, 30)
+    demo.read_until(moment)
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.end() == 0, demo.shown[-2000:]
+    assert demo.shown.count("\x1b[?1049h") == demo.shown.count("\x1b[?1049l"), "the terminal is as it was"
+    assert "nothing is left of it" in demo.shown
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_a_terminal_without_room_for_a_map_gets_plain_lines(tmp_path: Path) -> None:
+    demo = Terminal(tmp_path, 40, 10, "--seconds", "60")
+    demo.read_until("morning")
+    assert "too few for a map" in demo.shown
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.end() == 130
+    assert "\x1b[?1049h" not in demo.shown
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        process = started(tmp_path, "--no-spark", "--http-port", str(port))
+        _, complaints = process.communicate(timeout=LONG)
+    assert process.returncode == 1
+    assert len(complaints.splitlines()) == 1
+    assert str(port) in complaints
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_two_demos_run_beside_each_other(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    demos = [started(folder, "--seconds", "5", "--no-spark") for folder in folders]
+    for demo, folder in zip(demos, folders, strict=True):
+        printed, complaints = demo.communicate(timeout=LONG)
+        assert (demo.returncode, complaints) == (0, "")
+        assert "0 lost, 0 doubled" in printed
+        assert list(left_behind(folder)) == []

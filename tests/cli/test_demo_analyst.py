@@ -18,8 +18,11 @@ import pytest
 from nearcast.cli.demo import analyst as analysts
 from nearcast.cli.demo import child
 from nearcast.cli.demo.analyst import Analyst, PastAnswer
-from nearcast.cli.demo.city import PLACES
+from nearcast.cli.demo.broker import DemoBroker
+from nearcast.cli.demo.places import MARKET
+from nearcast.cli.demo.play import Play
 from nearcast.cli.demo.stories import Stage, asked_of_spark
+from nearcast.cli.demo.streets import Streets
 from nearcast.cli.demo.witness import Witness
 from nearcast.errors import JobFailed
 
@@ -98,6 +101,36 @@ def test_a_process_that_does_not_want_to_end_is_killed(tmp_path: Path, monkeypat
     asyncio.run(story())
 
 
+WITHOUT_JAVA = """
+import json
+print(json.dumps({"error": "there is no Java"}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+def test_without_java_whoever_watches_sees_the_city_all_the_same(
+    lenient: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streets: Streets
+) -> None:
+    program(tmp_path, monkeypatch, WITHOUT_JAVA)
+    broker = DemoBroker(20)
+    broker._ports.update(mqtt=1, http=2)
+    broker._child._folder = cast("Any", SimpleNamespace(name=str(tmp_path)))
+
+    async def story() -> None:
+        async with Analyst() as analyst:
+            play = Play(broker, streets, 20, 5.0, analyst, lenient=lenient)
+            assert play.pipeline is not None
+            if not lenient:
+                with pytest.raises(JobFailed, match=r"there is no Java.*--no-spark"):
+                    await play._observe(play.pipeline)
+                return
+            await play._observe(play.pipeline)
+            assert play.pipeline is None
+            assert "there is no Java" in play.news[-1]
+
+    asyncio.run(story())
+
+
 class You:
     """A client that gets what it is told."""
 
@@ -117,7 +150,7 @@ class You:
 @pytest.mark.parametrize(("ids", "holds"), [(["a", "just now"], True), (["a", "b"], False)])
 def test_what_was_said_in_the_story_before_is_no_part_of_the_answer(ids: list[str], holds: bool) -> None:
     witness = Witness()
-    east, north = PLACES["the market"]
+    east, north = MARKET.metres
     witness.publishes("a", 1, east, north)
 
     @asynccontextmanager

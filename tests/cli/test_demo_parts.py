@@ -1,5 +1,6 @@
 """What the demo is made of: the city, the broker's settings, the meter, the canvas, and what counts as a failure."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +9,28 @@ import pytest
 from nearcast.broker.settings import load
 from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import LADDER, BrokerStatus, DemoBroker, settings, territory
+from nearcast.cli.demo.browser import has_display
 from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, MARKET, PLACES, City, metres_of, nearest_place, point_at
+from nearcast.cli.demo.city import City, Trip
 from nearcast.cli.demo.crowd import CrowdStatistics
+from nearcast.cli.demo.ground import HELSINKI, MADE_UP, scenario
 from nearcast.cli.demo.meter import Counts, Meter
 from nearcast.cli.demo.person import PersonStatistics
+from nearcast.cli.demo.places import BRIDGE, HALF, MARKET, PLACES, metres_of, nearest_place, point_at
 from nearcast.cli.demo.play import ACTS, Play
+from nearcast.cli.demo.streets import Streets, read_streets
 from nearcast.cli.demo.summary import insist, summary
+from nearcast.cli.demo.visits import addressed_to_the_bridge
 from nearcast.cli.demo.witness import WitnessStatistics
 from nearcast.dissemination.broker_state import square_kilometres
 from nearcast.errors import NearcastError
+from nearcast.model.delivery import receivers
+from nearcast.model.event import Event
+from nearcast.model.history import History
+from nearcast.model.subscription import Subscription
+from nearcast.model.values import Path as TypedPath
+from nearcast.scenario.ground import ground_of
+from nearcast.scenario.reading import read as read_scenario
 
 PEOPLE = 100
 
@@ -43,11 +56,16 @@ def seen(published: int = 0) -> WitnessStatistics:
     return WitnessStatistics(published, 0, 0, 0, 0, 0, 0)
 
 
-def quiet_play(analyst: Analyst | None = None) -> Play:
+@pytest.fixture
+def quiet_play(streets: Streets) -> Callable[..., Play]:
     """Before anything happens; there is no broker."""
-    broker = DemoBroker(PEOPLE)
-    broker._ports["mqtt"] = 1
-    return Play(broker, PEOPLE, 10.0, analyst)
+
+    def made(analyst: Analyst | None = None) -> Play:
+        broker = DemoBroker(PEOPLE)
+        broker._ports["mqtt"] = 1
+        return Play(broker, streets, PEOPLE, 10.0, analyst)
+
+    return made
 
 
 def test_the_rules_lead_up_and_down_the_ladder(tmp_path: Path) -> None:
@@ -63,31 +81,30 @@ def test_the_rules_lead_up_and_down_the_ladder(tmp_path: Path) -> None:
     assert all(each is not None and each * area > fewest for each in back)
 
 
-def test_a_market_day_draws_people_to_the_market_and_nobody_leaves_the_city() -> None:
-    city = City(PEOPLE)
-    east, north = list(PLACES.values())[MARKET]
+def test_a_market_day_draws_people_to_the_market_and_nobody_leaves_the_city(streets: Streets) -> None:
+    city = City(PEOPLE, streets)
 
     def near_the_market() -> int:
-        return int((np.hypot(city.east - east, city.north - north) < 400).sum())
+        return int((np.hypot(city.east - MARKET.east, city.north - MARKET.north) < 200).sum())
 
     for person in range(PEOPLE):
         city.enter(person)
     before = near_the_market()
     city.market_day = True
-    for _ in range(1_000):
+    for _ in range(300):
         city.step(1.0)
-        assert (np.abs(city.east) <= HALF_WIDTH).all()
-        assert (np.abs(city.north) <= HALF_HEIGHT).all()
+        assert (np.abs(city.east) <= HALF).all()
+        assert (np.abs(city.north) <= HALF).all()
     assert near_the_market() > PEOPLE / 2 > before
 
 
 def test_places_are_found_again_by_what_lies_near_them() -> None:
-    for name, (east, north) in PLACES.items():
-        assert metres_of(point_at(east, north)) == pytest.approx((east, north))
-        assert nearest_place(point_at(east + 100.0, north - 50.0)) == name
+    for place in PLACES:
+        assert metres_of(place.point) == pytest.approx(place.metres)
+        assert nearest_place(point_at(place.east + 20.0, place.north - 20.0)) == place.name
 
 
-def test_a_demonstration_in_which_spark_plans_nothing_has_failed() -> None:
+def test_a_demonstration_in_which_spark_plans_nothing_has_failed(quiet_play: Callable[..., Play]) -> None:
     play = quiet_play(Analyst())
     play.witness.confirm(play.witness.reports(1, 0.0, 0.0))
     for scheme in (*LADDER, *reversed(LADDER)):
@@ -96,13 +113,76 @@ def test_a_demonstration_in_which_spark_plans_nothing_has_failed() -> None:
         insist(play, [])
 
 
-def test_who_is_away_does_not_move() -> None:
-    city = City(2)
+def test_who_is_away_does_not_move(streets: Streets) -> None:
+    city = City(2, streets)
     city.enter(0)
     before = city.where(0), city.where(1)
     city.step(1.0)
     assert city.where(0) != before[0]
     assert city.where(1) == before[1]
+
+
+def test_a_trip_takes_as_long_as_its_way_and_turns_at_its_corners() -> None:
+    trip = Trip(0.0, 0.0)
+    trip.go([(0.0, 0.0), (30.0, 0.0), (30.0, 40.0)])
+    assert not trip.advance(50.0)
+    assert (trip.east, trip.north) == (30.0, 20.0)
+    assert trip.advance(20.0)
+    assert (trip.east, trip.north) == (30.0, 40.0)
+    assert trip.advance(5.0), "there is nowhere to go"
+
+
+@pytest.mark.parametrize("kind", [HELSINKI, MADE_UP])
+def test_everybody_is_on_a_street_and_so_is_the_dashboards_picture_of_it(kind: str, tmp_path: Path) -> None:
+    streets = read_streets(kind)
+    city = City(PEOPLE, streets)
+    for person in range(PEOPLE):
+        city.enter(person)
+    for _ in range(20):
+        city.step(2.0)
+    for person in range(PEOPLE):
+        graph = streets.on_wheels if city.kind_of(person).wheels else streets.on_foot
+        assert graph.nearest(*city.where(person)).off < 0.01
+    (tmp_path / "city.toml").write_text(scenario(kind))
+    ground = ground_of(read_scenario(tmp_path / "city.toml"))
+    assert ground.streets is not None
+    assert ground.streets.attribution == streets.attribution
+    assert ground.streets.statistics().edges == streets.on_foot.statistics().edges
+    assert [(point.name, point.x, point.y) for point in ground.points] == [
+        (place.name, place.east, place.north) for place in PLACES
+    ]
+
+
+def test_a_jam_concerns_those_who_drive_to_the_bridge(streets: Streets) -> None:
+    city, history = City(PEOPLE, streets), History()
+    for person in range(PEOPLE):
+        city.enter(person)
+        context = {"transport": TypedPath.parse(city.transport_of(person)), "destination": city.destination_of(person)}
+        history.registered(str(person), 1, "default", context)
+        history.subscribed(str(person), 1, Subscription("traffic/#"))
+    event = Event("jam", "traffic/jam", 2, to=addressed_to_the_bridge())
+    there = {person for person in range(PEOPLE) if city.drives(person) and city.heading_for(person) == BRIDGE.name}
+    assert receivers(history, event, 2) == set(map(str, there))
+    assert 0 < len(there) < sum(map(city.drives, range(PEOPLE)))
+    for person in there:
+        city.turn_back(person)
+        assert city.heading_for(person) != BRIDGE.name
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "shown"),
+    [
+        ({}, "linux", False),
+        ({"DISPLAY": ""}, "linux", False),
+        ({"DISPLAY": ":0"}, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+        ({}, "darwin", True),
+    ],
+)
+def test_a_browser_opens_only_where_there_is_a_display(
+    environment: Mapping[str, str], platform: str, shown: bool
+) -> None:
+    assert has_display(environment, platform) == shown
 
 
 def test_costs_belong_to_the_scheme_under_which_they_arose() -> None:
@@ -129,13 +209,15 @@ def test_costs_belong_to_the_scheme_under_which_they_arose() -> None:
     assert meter.by_scheme["B+regions"].seconds == 3.0
 
 
-def test_a_demonstration_in_which_nothing_changes_has_failed() -> None:
+def test_a_demonstration_in_which_nothing_changes_has_failed(quiet_play: Callable[..., Play]) -> None:
     with pytest.raises(NearcastError, match="did not go from"):
         insist(quiet_play(), [])
 
 
 @pytest.mark.parametrize(("what", "said"), [("lost", "1 lost, 0 doubled"), ("doubled", "0 lost, 1 doubled")])
-def test_a_demonstration_that_loses_or_doubles_something_has_failed(what: str, said: str) -> None:
+def test_a_demonstration_that_loses_or_doubles_something_has_failed(
+    what: str, said: str, quiet_play: Callable[..., Play]
+) -> None:
     play = quiet_play()
     if what == "doubled":
         play.witness.doubles(1)

@@ -9,9 +9,11 @@ from rich.console import Console
 from nearcast.cli.demo import show as showing
 from nearcast.cli.demo.analyst import Analyst, MadePlan, Observation, Spot
 from nearcast.cli.demo.broker import LADDER, BrokerStatus, DemoBroker
-from nearcast.cli.demo.city import point_at
+from nearcast.cli.demo.places import point_at
 from nearcast.cli.demo.play import Play
+from nearcast.cli.demo.show import Wishes
 from nearcast.cli.demo.stories import Story
+from nearcast.cli.demo.streets import Streets
 from nearcast.cli.demo.view import CityView, story_panel
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
@@ -33,14 +35,14 @@ def printed(console: Console) -> str:
 
 
 @pytest.fixture
-def play() -> Play:
+def play(streets: Streets) -> Play:
     """In the middle of it: people, an event that somebody has heard, a transition, news."""
     broker = DemoBroker(PEOPLE)
     broker._ports["mqtt"] = 1
-    play = Play(broker, PEOPLE, 10.0, Analyst())
+    play = Play(broker, streets, PEOPLE, 10.0, Analyst())
     assert play.pipeline is not None
-    points = (Spot(point_at(-150, -300), 20.0, 300.0), Spot(point_at(320, 180), 3.0, 100.0))
-    play.pipeline.observed = Observation(Spot(point_at(-100, -300), 9), points)
+    points = (Spot(point_at(-10, -40), 20.0, 300.0), Spot(point_at(330, -230), 3.0, 100.0))
+    play.pipeline.observed = Observation(Spot(point_at(-20, -40), 9), points)
     play.pipeline.plan = MadePlan("plan", "RADIAL", "EGRID(factor=24)", play.pipeline.observed)
     for person in range(PEOPLE // 2):
         play.city.enter(person)
@@ -98,7 +100,7 @@ def test_watching_ends_with_the_stories_and_leaves_the_terminal_as_it_was(monkey
     console = screen(80, 24)
     monkeypatch.setattr(showing, "Console", lambda: console)
     monkeypatch.setattr(showing, "READING", 0.0)
-    showing.show(people=30, seconds=5.0, spark=False)
+    showing.show(Wishes(people=30, seconds=5.0, spark=False, browser=False))
     shown = printed(console)
     moments = ["starting a broker", "\x1b[?1049h", "\x1b[?1049l", "Around me", "0 lost, 0 doubled"]
     assert [shown.rindex(words) for words in moments] == sorted(shown.rindex(words) for words in moments)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from nearcast.cli.demo.city import CENTER, HASTE, KINDS
+from nearcast.cli.demo.city import HASTE, KINDS
+from nearcast.cli.demo.places import CENTER
 from nearcast.errors import NearcastError
 from nearcast.metrics.maps import Grid
 from nearcast.model.time import MICROSECONDS, to_datetime
@@ -69,7 +70,8 @@ class Analysis:
 
         now = self._clock.now()
         self._since = now - round(LATELY * MICROSECONDS)
-        recent = F.col("time") >= F.lit(to_datetime(self._since))
+        # Also not after now: while Spark gets going, people report on.
+        recent = (F.col("time") >= F.lit(to_datetime(self._since))) & (F.col("time") < F.lit(to_datetime(now)))
         reports = self._table("reports").where(recent).where("lat is not null").cache()
         cells = over(density(reports, Grid(CENTER, CELL), WINDOW), now)
         newest = F.max(F.struct("since", "clients", "lat", "lon")).alias("newest")

@@ -63,6 +63,7 @@ class Analyst:
     def __init__(self) -> None:
         self._child: Final = ChildProcess()
         self._asking: Final = asyncio.Lock()
+        self._started = False
 
     async def __aenter__(self) -> Self:
         await self._child.start(lambda folder: ("-m", _PROGRAM, str(folder)))
@@ -76,8 +77,11 @@ class Analyst:
     async def start(self, broker: str, lake: Path) -> None:
         """Returns when Spark runs; that broker, by HTTP, is the one to observe."""
         async with self._asking:
+            if self._started:
+                return
             await self._answer(_STARTING)
             self._say({"broker": broker, "lake": str(lake)})
+            self._started = True
 
     async def observe(self, people: int) -> Observation:
         found = await self._ask("observe", people=people)

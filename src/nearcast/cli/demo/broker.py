@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from nearcast.cli.demo.child import ChildProcess
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, point_at
+from nearcast.cli.demo.devices import TAXIS
+from nearcast.cli.demo.places import HALF, point_at
 from nearcast.dissemination.broker_state import square_kilometres
 from nearcast.errors import SetupError
 from nearcast.filtering.tessellation import GeoBox
@@ -33,6 +34,9 @@ _SCHEMES: Final = ('{ kind = "EGRID", factor = 12 }', '{ kind = "EGRID", factor 
 _STEPS: Final = ((0.4, 0.35), (0.6, 0.5))
 """Of each scheme but the first: from which share of all people on, and back at which."""
 
+_OTHERS: Final = TAXIS + 1
+"""Who is subscribed beside the people: taxis, and somebody new."""
+
 _RULE: Final = """
 [[schemes.rule]]
 when = "subscribers per square kilometre"
@@ -44,7 +48,7 @@ scheme = {scheme}
 _SETTINGS: Final = """
 [listen]
 port = "any"
-http_port = "any"
+http_port = {http_port}
 [log]
 level = "warning"
 [limits]
@@ -57,7 +61,7 @@ _PROGRAM: Final = "import sys; from nearcast.cli import main; sys.exit(main())"
 PATIENCE: Final = 600.0
 """Seconds for the start, and for a first message: a fresh machine compiles for half a minute, a busy one for many."""
 
-_MARGIN: Final = 300.0
+_MARGIN: Final = 150.0
 """Metres around the city that belong to the territory: areas of interest reach beyond its border."""
 
 
@@ -84,28 +88,36 @@ class BrokerStatus:
 
 
 def territory() -> GeoBox:
-    south_west = point_at(-HALF_WIDTH - _MARGIN, -HALF_HEIGHT - _MARGIN)
-    north_east = point_at(HALF_WIDTH + _MARGIN, HALF_HEIGHT + _MARGIN)
+    south_west = point_at(-HALF - _MARGIN, -HALF - _MARGIN)
+    north_east = point_at(HALF + _MARGIN, HALF + _MARGIN)
     return GeoBox(south_west.lat, south_west.lon, north_east.lat, north_east.lon)
 
 
-def settings(people: int) -> str:
-    """The settings file for so many people at the most."""
+def settings(people: int, map_file: Path | None = None, http_port: int | None = None) -> str:
+    """The settings file for so many people at the most, perhaps on the streets of that scenario; without a port, on any."""
     box = territory()
-    ground = {"south": box.south, "west": box.west, "north": box.north, "east": box.east}
-    density = people / square_kilometres(box)
+    corners = {"south": box.south, "west": box.west, "north": box.north, "east": box.east}
+    ground = square_kilometres(box)
     rules = [
-        _RULE.format(above=above * density, back_at=back_at * density, scheme=scheme)
+        _RULE.format(
+            above=(above * people + _OTHERS) / ground, back_at=(back_at * people + _OTHERS) / ground, scheme=scheme
+        )
         for (above, back_at), scheme in zip(_STEPS, _SCHEMES[1:], strict=True)
     ]
-    return _SETTINGS.format(connections=people + 1_000, start=_SCHEMES[0], **ground) + "".join(rules)
+    port = '"any"' if http_port is None else http_port
+    head = _SETTINGS.format(http_port=port, connections=people + 1_000, start=_SCHEMES[0], **corners)
+    streets = "" if map_file is None else f'[dashboard]\nmap = "{map_file}"\n'
+    return head + "".join(rules) + streets
 
 
 class DemoBroker:
     """To be used with ``async with``."""
 
-    def __init__(self, people: int) -> None:
+    def __init__(self, people: int, scenario: str | None = None, http_port: int | None = None) -> None:
+        """``scenario`` says which streets its dashboard draws."""
         self._people: Final = people
+        self._scenario: Final = scenario
+        self._http_port: Final = http_port
         self._child: Final = ChildProcess(self._heard)
         self._ports: Final[dict[str, int]] = {}
         self._ready: Final = asyncio.Event()
@@ -119,6 +131,10 @@ class DemoBroker:
     @property
     def http(self) -> str:
         return f"http://127.0.0.1:{self._ports['http']}"
+
+    @property
+    def dashboard(self) -> str:
+        return f"{self.http}/dashboard/"
 
     @property
     def lake(self) -> Path:
@@ -179,7 +195,11 @@ class DemoBroker:
         return answer
 
     def _arguments(self, folder: Path) -> tuple[str, ...]:
-        (folder / "settings.toml").write_text(settings(self._people), encoding="utf-8")
+        map_file = None
+        if self._scenario is not None:
+            map_file = folder / "city.toml"
+            map_file.write_text(self._scenario, encoding="utf-8")
+        (folder / "settings.toml").write_text(settings(self._people, map_file, self._http_port), encoding="utf-8")
         return ("-c", _PROGRAM, "serve", "--config", str(folder / "settings.toml"), "--data", str(folder / "data"))
 
     def _heard(self, line: str) -> None:

@@ -27,10 +27,11 @@ class CrowdStatistics:
 class Crowd:
     """To be used with ``async with``; whoever fails ends the block with that failure."""
 
-    def __init__(self, city: City, witness: Witness, url: str, seed: int = 7) -> None:
+    def __init__(self, city: City, witness: Witness, url: str, day: int = 1, seed: int = 7) -> None:
         self._city: Final = city
         self._witness: Final = witness
         self._url: Final = url
+        self._day: Final = day
         self._chance: Final = Random(seed)
         self._moving: Final = asyncio.Event()
         self._moving.set()
@@ -50,6 +51,11 @@ class Crowd:
         for person in self._people.values():
             person.leaving.set()
         await self._tasks.__aexit__(kind, error, trace)
+
+    @property
+    def everybody(self) -> list[Person]:
+        """Those who come and go included."""
+        return list(self._people.values())
 
     @property
     def people(self) -> list[Person]:
@@ -82,7 +88,9 @@ class Crowd:
         self._came += 1
         self._city.enter(number)
         chance = Random(self._chance.random())
-        person = self._people[number] = Person(number, self._city, self._witness, self._url, chance, self._moving)
+        person = self._people[number] = Person(
+            number, self._city, self._witness, self._url, chance, self._day, self._moving
+        )
         self._tasks.create_task(self._live(person))
 
     async def _live(self, person: Person) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-from nearcast.cli.demo.city import City, point_at
+from nearcast.cli.demo.city import City
+from nearcast.cli.demo.places import point_at
 from nearcast.cli.demo.witness import PATIENCE, RADIUS, Report, Witness
 from nearcast.client.client import Client, connect
 from nearcast.client.events import Events
@@ -15,6 +18,10 @@ from nearcast.model.values import Path, Value
 
 TOPIC: Final = "city/talk"
 INTEREST: Final = "city/#"
+TRAFFIC: Final = "traffic/#"
+"""What those who drive are interested in, wherever it happens: who says it says whom it concerns."""
+
+JAM: Final = "traffic/jam"
 FIX: Final = 1.0
 """Seconds between two looks at where somebody is."""
 
@@ -57,6 +64,9 @@ class Person:
     witness: Witness
     url: str
     chance: Random
+    day: int
+    """Of several on the same broker: ids are not used twice."""
+
     moving: asyncio.Event
     """Cleared: everybody stands still and says nothing."""
 
@@ -71,7 +81,7 @@ class Person:
     _client: Client | None = None
     _events: Events | None = None
     _said: int = 0
-    _headed: int = -1
+    _headed: str = ""
 
     def statistics(self) -> PersonStatistics:
         if self._client is None or self._events is None:
@@ -82,14 +92,15 @@ class Person:
 
     async def live(self) -> PersonStatistics:
         """From coming to going."""
-        self._client = connect(self.url, session_expiry=0, keep_alive=60)
+        name = f"{self.city.kind_of(self.number).name}-{self.number}"
+        self._client = connect(self.url, client_id=name, clean_start=True, session_expiry=0, keep_alive=60)
         async with self._client as client:
             await self._report(client)
             self._events = client.subscribe(INTEREST, within=RADIUS, no_local=True)
-            async with self._events as events:
+            async with self._events as events, self._traffic(client) as traffic:
                 self.witness.listens(self.number)
                 self.listening = True
-                reading = asyncio.create_task(self._read(events))
+                reading = asyncio.gather(self._read(events), self._drive(traffic))
                 try:
                     await self._stay(client, reading)
                     await self._linger()
@@ -103,7 +114,7 @@ class Person:
         self.witness.doubles(statistics.doubled)
         return statistics
 
-    async def _stay(self, client: Client, reading: asyncio.Task[None]) -> None:
+    async def _stay(self, client: Client, reading: asyncio.Future[Any]) -> None:
         while True:
             await self._pause(FIX * self.chance.uniform(0.8, 1.2))
             if not self.leaving.is_set() and not self.moving.is_set():
@@ -123,7 +134,7 @@ class Person:
         """Say where it is; and where it goes, if that has changed."""
         east, north = self.city.where(self.number)
         report = self.witness.reports(self.number, east, north)
-        point, headed = point_at(east, north), int(self.city.destination[self.number])
+        point, headed = point_at(east, north), self.city.heading_for(self.number)
         context: dict[str, object] = {}
         if headed != self._headed:
             self._headed, self.context = headed, self._context()
@@ -139,13 +150,32 @@ class Person:
     async def _talk(self, client: Client, here: Report) -> None:
         """Where it is, as it has just said: the person may have got farther since."""
         self._said += 1
-        flight = self.witness.publishes(f"talk-{self.number}-{self._said}", self.number, here.east, here.north)
+        flight = self.witness.publishes(
+            f"talk-{self.day}-{self.number}-{self._said}", self.number, here.east, here.north
+        )
         await client.publish(TOPIC, b"who is here?", id=flight.id, mood=self.chance.choice(("happy", "calm", "lost")))
         self.witness.published(flight)
 
     async def _read(self, events: Events) -> None:
         async for event in events:
             self.witness.gets(self.number, event.id)
+
+    @asynccontextmanager
+    async def _traffic(self, client: Client) -> AsyncIterator[Events | None]:
+        """Of those who drive."""
+        if not self.city.drives(self.number):
+            yield None
+            return
+        async with client.subscribe(TRAFFIC, no_local=True) as traffic:
+            yield traffic
+
+    async def _drive(self, traffic: Events | None) -> None:
+        if traffic is None:
+            return
+        async for event in traffic:
+            self.witness.gets(self.number, event.id)
+            if event.topic == JAM and self.moving.is_set():
+                self.city.turn_back(self.number)
 
     async def _linger(self) -> None:
         self.witness.goes(self.number)

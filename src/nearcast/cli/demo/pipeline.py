@@ -10,7 +10,7 @@ from typing import Final
 from nearcast.cli.demo.analysis import CELL
 from nearcast.cli.demo.analyst import Analyst, MadePlan, Observation, Spot
 from nearcast.cli.demo.broker import LADDER, DemoBroker
-from nearcast.cli.demo.city import nearest_place
+from nearcast.cli.demo.places import nearest_place
 
 AT_POINTS: Final = LADDER[-1]
 ELSEWHERE: Final = LADDER[1]

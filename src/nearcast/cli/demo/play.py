@@ -6,16 +6,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nearcast.cli.demo.analyst import Analyst
 from nearcast.cli.demo.broker import BY_HAND, LADDER, DemoBroker
 from nearcast.cli.demo.city import City
 from nearcast.cli.demo.crowd import Crowd
+from nearcast.cli.demo.devices import Devices
 from nearcast.cli.demo.meter import Change, Meter
 from nearcast.cli.demo.pipeline import Pipeline
+from nearcast.cli.demo.visits import Jams, Newcomers
 from nearcast.cli.demo.witness import PATIENCE, Witness
-from nearcast.errors import TimedOut
+from nearcast.errors import NearcastError, TimedOut
+
+if TYPE_CHECKING:
+    from nearcast.cli.demo.streets import Streets  # slow to import
 
 _STEP: Final = 0.1
 """Seconds between two steps of the city."""
@@ -26,7 +31,7 @@ _LOOK: Final = 0.5
 _AFTERWARDS: Final = 5.0
 """Seconds until all have come to rest, and have followed the operator."""
 
-_OVERTIME: Final = 20.0
+_OVERTIME: Final = 60.0
 """Seconds that an act waits for the broker to be in its scheme; machines may be busy."""
 
 _PLANNING: Final = 120.0
@@ -57,12 +62,27 @@ ACTS: Final = (
 
 
 class Play:
-    """Everything that is shown."""
+    """Everything that is shown in one day."""
 
-    def __init__(self, broker: DemoBroker, people: int, seconds: float, analyst: Analyst | None = None) -> None:
-        self.city: Final = City(people)
+    def __init__(
+        self,
+        broker: DemoBroker,
+        streets: Streets,
+        people: int,
+        seconds: float,
+        analyst: Analyst | None = None,
+        *,
+        day: int = 1,
+        lenient: bool = False,
+    ) -> None:
+        """One of the days on that broker; ``lenient``: if Spark fails, the city goes on without it."""
+        self.city: Final = City(people, streets, seed=day)
         self.witness: Final = Witness()
-        self.crowd: Final = Crowd(self.city, self.witness, broker.url)
+        self.crowd: Final = Crowd(self.city, self.witness, broker.url, day)
+        self.devices: Final = Devices(broker.url, streets, seed=day)
+        self.jams: Final = Jams(broker.url, self.crowd, self.witness, day)
+        self.newcomers: Final = Newcomers(broker.url, streets, self.witness, day, seed=day)
+        self.day: Final = day
         self.meter: Final = Meter()
         self.news: Final[deque[str]] = deque(maxlen=100)
         self.told: Callable[[str], object] = lambda _: None
@@ -72,7 +92,8 @@ class Play:
         self.length: Final = seconds + _AFTERWARDS
         """Seconds that it will take, more or less."""
 
-        self.pipeline: Final = None if analyst is None else Pipeline(analyst, broker, people)
+        self.pipeline = None if analyst is None else Pipeline(analyst, broker, people)
+        self._lenient: Final = lenient
         self.by_hand: Change | None = None
         self.by_plan: Change | None = None
         self._ran: set[str] = set()
@@ -89,14 +110,24 @@ class Play:
         At last the operator asks for a scheme by hand.
         """
         async with asyncio.TaskGroup() as tasks:
+            if self.day > 1:
+                await self._broker.transition(LADDER[0])
             watching, before = tasks.create_task(self._watch()), 0.0
             if self.pipeline is not None:
-                tasks.create_task(self.pipeline.run(self._tell))
+                tasks.create_task(self._observe(self.pipeline))
+            happening = [
+                tasks.create_task(self.devices.run()),
+                tasks.create_task(self.jams.run(self._tell)),
+                tasks.create_task(self.newcomers.run(self._tell)),
+            ]
             for act in ACTS:
                 await self._perform(act, before)
                 before = act.people
             if self.pipeline is not None:
                 self.pipeline.end()
+            for each in happening:
+                each.cancel()
+            await asyncio.wait(happening)
             await self._settle()
             await self._change_by_hand()
             watching.cancel()
@@ -121,6 +152,15 @@ class Play:
     def _done(self, act: Act) -> bool:
         reached = act.scheme is None or act.scheme in self._ran
         return reached and (not act.planned or self.pipeline is None or self.by_plan is not None)
+
+    async def _observe(self, pipeline: Pipeline) -> None:
+        try:
+            await pipeline.run(self._tell)
+        except NearcastError as error:
+            if not self._lenient:
+                raise
+            self.pipeline = None
+            self._tell(f"Spark does not run here, and the city goes on without it: {error}")
 
     async def _settle(self) -> None:
         await self.crowd.stand_still()

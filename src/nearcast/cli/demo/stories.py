@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.cli.demo.analyst import Analyst
-from nearcast.cli.demo.city import HALF_HEIGHT, PLACES, City, point_at
+from nearcast.cli.demo.city import City
 from nearcast.cli.demo.crowd import Crowd
 from nearcast.cli.demo.person import INTEREST, TOPIC
+from nearcast.cli.demo.places import HALF, MARKET, point_at
 from nearcast.cli.demo.witness import BORDER, RADIUS, Witness
 from nearcast.client.client import Client, connect
 from nearcast.client.events import Events
@@ -34,7 +35,7 @@ _JAMS: Final = ((190.0, 40.0, 4), (-60.0, 60.0, 2), (60.0, 480.0, 5))
 """Metres east and north of the centre, and how severe."""
 
 _TRAFFIC: Final = Subscription("traffic/#", where="severity >= 3", area=Circle(300))
-_SIREN: Final = Circle(900)
+_SIREN: Final = Circle(350)
 _WITH_WHEELS: Final = "under(transport, '/vehicle')"
 _QUESTION: Final = "what was said here"
 _BATCH: Final = 20
@@ -142,7 +143,7 @@ async def to_all_on_wheels(stage: Stage) -> Story:
         ),
         explanation=explain(history, event, (sorted(set(people) - got) or sorted(people))[0], now),
         holds=got == receivers(history, event, now),
-        around=(0.0, 0.0, HALF_HEIGHT),
+        around=(0.0, 0.0, HALF),
         bright=tuple(stage.city.where(int(name)) for name in got),
         circles=((0.0, 0.0, _SIREN.radius),),
         marks=((0.0, 0.0, "+"),),
@@ -151,8 +152,7 @@ async def to_all_on_wheels(stage: Stage) -> Story:
 
 async def what_was_said_here(stage: Stage) -> Story:
     """The past: a newcomer asks for it, and it comes first."""
-    east, north = PLACES["the market"]
-    here, now = on_the_wire(point_at(east, north)), LiveClock().now()
+    here, now = on_the_wire(MARKET.point), LiveClock().now()
     async with stage.client() as you:
         await you.update(lat=here.lat, lon=here.lon)
         async with you.subscribe(TOPIC, within=RADIUS, since="-10m", batch=20) as heard:
@@ -163,7 +163,11 @@ async def what_was_said_here(stage: Stage) -> Story:
         ids,
         total=len(ids),
         title="What was said here in the last ten minutes?",
-        said=("you come to the market and subscribe", f"to {TOPIC} within 150 m", "since -10m, in batches of 20"),
+        said=(
+            "you come to the market and subscribe",
+            f"to {TOPIC} within {RADIUS:.0f} m",
+            "since -10m, in batches of 20",
+        ),
         answer=(
             f"{len(ids)} of {len(stage.witness.flights)} stored events come first,",
             "then what is said just now",
@@ -174,7 +178,7 @@ async def what_was_said_here(stage: Stage) -> Story:
 
 async def asked_of_spark(stage: Stage, analyst: Analyst) -> Story:
     """The past once more: the question is found in the journal, and answers come back through the broker."""
-    here = on_the_wire(point_at(*PLACES["the market"]))
+    here = on_the_wire(MARKET.point)
     async with stage.client() as you:
         await you.update(lat=here.lat, lon=here.lon)
         async with you.subscribe(TOPIC, within=RADIUS, name=_QUESTION) as heard:
@@ -204,7 +208,7 @@ def _said_at_the_market(
     explained: tuple[Point, Instant],
 ) -> Story:
     """What came is what was said within the radius, each once; of so many in all, the oldest."""
-    east, north = PLACES["the market"]
+    east, north = MARKET.metres
     flights, got = stage.witness.flights, set(ids)
     metres = {flight.id: math.hypot(flight.east - east, flight.north - north) for flight in flights.values()}
     certain = {event for event, away in metres.items() if away <= RADIUS - BORDER}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nearcast.cli.demo.broker import LADDER
+from nearcast.cli.demo.devices import PROXIMITY, TAXIS
 from nearcast.cli.demo.meter import REGIONS, Counts
 from nearcast.cli.demo.pipeline import Pipeline, observation_words
 from nearcast.cli.demo.play import Play, short
@@ -27,6 +28,7 @@ def summary(play: Play) -> Iterator[str]:
     for change in play.meter.changes:
         how = ", by hand" if change is play.by_hand else ", planned by Spark" if change is play.by_plan else ""
         yield f"  {change.at:6.1f} s  {change.before} -> {change.after} with {change.people} people{how}"
+    yield from _happened(play)
     if play.pipeline is not None:
         yield from _by_spark(play.pipeline)
     yield (
@@ -36,6 +38,22 @@ def summary(play: Play) -> Iterator[str]:
         if scheme in play.meter.by_scheme:
             yield _costs(short(scheme), play.meter.by_scheme[scheme])
     yield _costs("in all", total)
+
+
+def _happened(play: Play) -> Iterator[str]:
+    devices, jams, newcomers = play.devices.statistics(), play.jams, play.newcomers
+    yield (
+        f"the ambulance sounded its siren {devices.raised} times, {PROXIMITY.radius:.0f} m around wherever it was: "
+        f"{TAXIS} taxis heard {devices.heard} as it came nearer, and let {devices.passed} pass as it drove away"
+    )
+    yield (
+        f"{jams.said} jams at the bridge: {jams.heard} times somebody heard who was driving there, "
+        f"{jams.strangers} times somebody else"
+    )
+    yield (
+        f"{newcomers.came} newcomers asked for the last two hours: {newcomers.from_the_past} events came at once, "
+        f"{newcomers.live} more while they stayed"
+    )
 
 
 def _by_spark(pipeline: Pipeline) -> Iterator[str]:
@@ -63,16 +81,28 @@ def told(number: int, story: Story) -> Iterator[str]:
 
 
 def insist(play: Play, stories: Sequence[Story]) -> None:
-    """A demonstration that shows something wrong has failed."""
+    """A demonstration that shows something wrong has failed; and so has one that shows nothing."""
+    insist_on_right(play, stories)
+    _insist_on_shown(play)
+
+
+def insist_on_right(play: Play, stories: Sequence[Story] = ()) -> None:
     seen, wrong = play.witness.statistics(), [story.title for story in stories if not story.holds]
     if seen.lost or seen.doubled or seen.strays:
         raise NearcastError(
             f"the demo found {seen.lost} lost, {seen.doubled} doubled and {seen.strays} stray deliveries; please report this"
         )
+    if play.jams.strangers:
+        raise NearcastError(
+            f"the demo found {play.jams.strangers} drivers who heard of a jam that did not concern them; please report this"
+        )
     if wrong:
         raise NearcastError(
             f"the demo found answers that differ from the definition: {'; '.join(wrong)}; please report this"
         )
+
+
+def _insist_on_shown(play: Play) -> None:
     ran = [change.after for change in play.meter.changes if change is not play.by_hand]
     if LADDER[-1] not in ran or ran[-1] != LADDER[0]:  # a step may be skipped where many come or go at once
         raise NearcastError(
@@ -83,5 +113,5 @@ def insist(play: Play, stories: Sequence[Story]) -> None:
         raise NearcastError(
             "no plan of Spark's was carried out; is this machine very busy? Try more --seconds, or --no-spark"
         )
-    if not seen.certain:
+    if not play.witness.statistics().certain:
         raise NearcastError("the demo has shown nothing: nobody was near when somebody spoke; try more --people")

@@ -16,8 +16,10 @@ from rich.text import Text
 from nearcast.cli.demo.analyst import Spot
 from nearcast.cli.demo.broker import LADDER
 from nearcast.cli.demo.canvas import Canvas
-from nearcast.cli.demo.city import HALF_HEIGHT, HALF_WIDTH, KINDS, PLACES, City, metres_of
+from nearcast.cli.demo.city import KINDS, City
+from nearcast.cli.demo.devices import PROXIMITY
 from nearcast.cli.demo.meter import Moment
+from nearcast.cli.demo.places import HALF, PLACES, metres_of
 from nearcast.cli.demo.play import Play, short
 from nearcast.cli.demo.stories import Story
 from nearcast.cli.demo.witness import RADIUS, Flight
@@ -44,13 +46,18 @@ _FRESH: Final = 1.0
 class CityView:
     """The living city, as large as the terminal allows."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, address: str = "") -> None:
+        """``address``: where else one may look."""
         self.play: Final = play
+        self._address: Final = address
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, options.height or console.height
         pipeline = list(self._pipeline())
-        columns, rows = max(20, width - _SIDE - 1), max(6, height - _AROUND - len(pipeline) + bool(pipeline))
+        columns, rows = (
+            max(20, width - _SIDE - 1),
+            max(6, height - _AROUND - bool(self._address) - len(pipeline) + bool(pipeline)),
+        )
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=columns, no_wrap=True)
         grid.add_column(width=_SIDE, no_wrap=True)
@@ -67,6 +74,8 @@ class CityView:
             " hear it",
             ("   Ctrl-C ends it", "dim"),
         )
+        if self._address:
+            yield _line((self._address, "bold cyan"))
         yield grid
         yield from self._strip(width)
         yield from pipeline
@@ -74,7 +83,7 @@ class CityView:
 
     def _map(self, columns: int, rows: int) -> list[Text]:
         city = self.play.city
-        canvas = Canvas(columns, rows, -HALF_WIDTH, -HALF_HEIGHT, HALF_WIDTH, HALF_HEIGHT)
+        canvas = Canvas(columns, rows, -HALF, -HALF, HALF, HALF)
         for kind, style in enumerate(STYLES):
             those = city.present & (city.kind == kind)
             canvas.dots(city.east[those], city.north[those], style)
@@ -87,8 +96,11 @@ class CityView:
             got = np.array(sorted(flight.arrived), np.int64)
             canvas.dots(city.east[got], city.north[got], "bold bright_white")
             canvas.dots([flight.east], [flight.north], "bold yellow")
-        for name, (east, north) in PLACES.items():
-            canvas.text(east, north, name.removeprefix("the "), "bold white on grey23")
+        for place in PLACES:
+            canvas.text(place.east, place.north, place.name.removeprefix("the "), "bold white on grey23")
+        if (ambulance := self.play.devices.ambulance) is not None:
+            canvas.circle(*ambulance, PROXIMITY.radius, "bright_blue")
+            canvas.text(*ambulance, "+", "bold white on red")
         for flight in fresh[:_CIRCLES]:
             canvas.text(flight.east, flight.north, "*", "bold black on yellow")
         return canvas.lines()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-RADIUS: Final = 150.0
+RADIUS: Final = 100.0
 """Metres around everybody in which events are of interest."""
 
 BORDER: Final = 1.0

