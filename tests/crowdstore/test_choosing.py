@@ -15,7 +15,7 @@ from nearcast.errors import InvalidPlan
 from nearcast.runtime.host import Component
 from nearcast.transition.specification import MechanismSpec
 
-RULE = Rule(small=toys.LOCAL, large=toys.KEPT, grown=12, shrunk=6, period=10.0, settling=3.0)
+RULE = Rule(small=toys.LOCAL, large=toys.KEPT, grown=12, shrunk=6, restless=0.3, calm=0.1, period=10.0, settling=3.0)
 PL_SG = MechanismSpec("PL/SG")
 NEAR = 10.0
 """Metres between hosts of which each hears all others."""

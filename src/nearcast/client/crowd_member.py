@@ -163,6 +163,7 @@ async def in_crowd(
     network: UdpNetwork = _NOBODY,
     place: Point | NewestFix | None = None,
     rule: Rule | None = None,
+    decides: bool = True,
     memory: Memory | None = None,
     identity: Identity | None = None,
     groups: Iterable[ReadingKey] = (),
@@ -173,12 +174,12 @@ async def in_crowd(
     """Join the crowd on that network, and leave it in good order.
 
     ``name`` is unlike all others'; with an identity it is ``identity.name``.  A host of DCS needs a ``place``, where it stands or a
-    function that tells where it is.  With a ``rule`` it may decide that the crowd changes its mechanism; without, it follows.
+    function that tells where it is.  With a ``rule`` it decides with others when the crowd changes its mechanism; without one, or if it does not ``decide``, it follows.
     ``further`` are components of the host after the store, such as a ``Bridge``.
     """
     runtime = runtime or LiveRuntime()
     store = CrowdStore(mechanism, network.interface, memory=memory, identity=identity, groups=groups, notices=notices)
-    choosing = Choosing(rule, network.interface)
+    choosing = Choosing(rule, network.interface, decides=decides)
     there = _There()
     components = [HostEngine(), store, choosing, *further, there]
     position = _standing(place, runtime) if isinstance(place, Point) else place

@@ -53,17 +53,17 @@ class Rule:
     shrunk: float = 50.0
     """... and below which it is small again."""
 
-    restless: float = 0.3
+    restless: float = 0.1
     """The share of hosts that leave or come per minute above which a crowd comes and goes ..."""
 
-    calm: float = 0.1
+    calm: float = 0.03
     """... and below which it no longer does."""
 
     rounds: int = 2
     """So many counts in a row have to say the same."""
 
     period: float = 30.0
-    """Seconds of one round: the count has to get through the whole crowd meanwhile."""
+    """Seconds of one round, the same for all hosts: the count has to get through the whole crowd meanwhile."""
 
     beat: float = 1.0
     """Seconds after which a host tells what is news to its neighbours."""
@@ -116,14 +116,15 @@ class ChoosingStatistics:
 class Choosing(Component):
     """After the ``CrowdStore`` (and the ``TransitionAgent``, if there is one) among the components of its host.
 
-    Without a rule a host takes part in the count and follows others, but decides nothing.
+    Without a rule, or if it does not ``decide``, a host takes part in the count and follows others.  All must have the same ``period``: rounds
+    are counted by it.
     """
 
-    def __init__(self, rule: Rule | None = None, interface: str = "wifi") -> None:
+    def __init__(self, rule: Rule | None = None, interface: str = "wifi", *, decides: bool = True) -> None:
         if rule is not None:  # at once, not when the crowd has grown
             MECHANISMS.parameters_of(rule.small)
             MECHANISMS.parameters_of(rule.large)
-        self._decides: Final = rule is not None
+        self._decides: Final = decides and rule is not None
         self._rule: Final = rule or _NONE
         self._interface: Final = interface
         self._count: Count | None = None
