@@ -1,7 +1,7 @@
 """Which mechanism a crowd of this size and restlessness is best off with, and how all of it changes to that one.
 
 THYME's evaluation says what is good for what: PL/SG is faster where a flood costs little, in a small crowd (6.3); DCS sends less in a large
-one, and loses less when hosts fail (6.4).  Every host counts the crowd (``census``) and may decide; two thresholds each,
+one, and loses less when hosts fail (6.4).  Where that begins was measured here: docs/crowdstore.md.  Every host counts the crowd (``census``) and may decide; two thresholds each,
 and a number of rounds in a row, keep it from changing to and fro.  Whoever decides changes first; messages carry what their
 sender runs and by which plan, so that the others follow (``transition.healing``).
 
@@ -47,10 +47,10 @@ class Rule:
     small: MechanismSpec = _SMALL
     """For small ones that stay together."""
 
-    grown: float = 80.0
-    """Hosts above which a crowd is large ..."""
+    grown: float = 240.0
+    """Hosts above which a crowd is large (docs/crowdstore.md: where DCS begins to send less) ..."""
 
-    shrunk: float = 50.0
+    shrunk: float = 160.0
     """... and below which it is small again."""
 
     restless: float = 0.1
