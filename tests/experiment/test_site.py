@@ -284,6 +284,14 @@ def test_the_same_records_are_the_same_site(stored: Path, site: Path, tmp_path: 
     assert filecmp.cmpfiles(site, again, files, shallow=False)[0] == files
 
 
+def test_a_site_may_be_written_where_one_stands(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    write_site(collect(stored, [named("lcn")]), Path())
+    assert (tmp_path / "here" / "lcn.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
 def test_pages_of_what_is_no_longer_asked_for_go(stored: Path, tmp_path: Path) -> None:
     folder = tmp_path / "site"
     write_site(collect(stored, EXPERIMENTS), folder)

@@ -107,7 +107,11 @@ def _repeating(stored: Stored) -> Html:
 
 
 def _form(report: Report) -> str:
-    return "shorter than the document's, one seed unless asked for more" if report.quick else "as long as they get here"
+    return (
+        "shorter than the document's"
+        if report.quick
+        else "as long as the document's, or docs/experiments.md says why not"
+    )
 
 
 def _date(finished: str) -> Content:
@@ -136,7 +140,7 @@ def _check(check: CheckResult, seeds: int) -> Html:
         class_="check",
     )
     parts = [] if single else [_part(part, seeds) for part in check.parts]
-    why = f"{_BASIS.get(check.basis, check.basis).capitalize()}. Why: {check.why}."
+    why = f"{_BASIS[check.basis].capitalize()}." + (f" Why: {check.why}." if check.why else "")
     reason = row(element("td", class_="none"), cell("", why, colspan=5, class_="why"))
     return body(first, *parts, reason, id=anchor(check.id))
 

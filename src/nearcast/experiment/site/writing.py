@@ -34,6 +34,7 @@ def write_site(found: Sequence[Stored], site: Path, *, tell: Callable[[], None] 
 
     Whatever goes wrong, the folder is as it was.
     """
+    site = site.resolve()  # "." has no name beside which a draft could lie
     _check_free(site)
     draft = site.with_name(f".{site.name}.{secrets.token_hex(8)}")
     try:
@@ -180,6 +181,9 @@ def _exchange(draft: Path, site: Path) -> None:
     try:
         draft.rename(site)
     except BaseException:
-        old.rename(site)
+        if site.exists():  # somebody else was faster
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(site)
         raise
     shutil.rmtree(old, ignore_errors=True)
