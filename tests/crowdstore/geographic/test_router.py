@@ -112,6 +112,34 @@ def test_round_a_bay_and_back_with_a_refusal() -> None:
     assert geography.diary(ends[Cell(0, 0)]).refusals == [(Destination(Cell(5, 0), "nobody"), b"x")]
 
 
+def test_who_has_nobody_in_the_cells_around_sends_through_whom_it_hears() -> None:
+    """The last in the south-east hears the one two cells north of it, which is farther from the goal in the south-west."""
+    geography = crowd(
+        cells("""
+            .###.
+            #...#
+            #....
+            #...#
+        """),
+        5,
+        4,
+    )
+    here = {geography.router(name).cell: name for name in geography.names}
+    island, far = here[Cell(4, 0)], here[Cell(0, 0)]
+    assert geography.router(island).neighbours() == ()
+    geography.router(island).route([Destination(Cell(0, 0)), Destination(Cell(0, 0), far)], b"x")
+    geography.router(far).route([Destination(Cell(4, 0)), Destination(Cell(4, 0), island)], b"y")
+    geography.run(1)
+    for payload, receiver in ((b"x", far), (b"y", island)):
+        cell = geography.router(receiver).cell
+        assert cell is not None
+        got = geography.got(payload)
+        assert {name: set(found) for name, found in got.items()} == {
+            receiver: {Destination(cell), Destination(cell, receiver)}
+        }
+        assert len(got[receiver]) == 2
+
+
 def test_members_hear_what_is_told_in_their_cell_and_nobody_else_does() -> None:
     geography = crowd({Cell(0, 0): 3, Cell(1, 0): 2}, 2, 1)
     first, second, third, other, _ = geography.names
