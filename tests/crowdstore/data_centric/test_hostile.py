@@ -74,7 +74,7 @@ def _bounded(crowd: Crowd, host: str) -> None:
     assert len(there._retrieving._known) <= KNOWN
 
 
-@examples(40)
+@examples(25)
 @given(
     st.lists(
         st.tuples(

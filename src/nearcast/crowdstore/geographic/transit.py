@@ -90,9 +90,10 @@ class Transit:
             if cell is None or walk is not None:
                 far = self._farther(place, goal, place if walk is None else walk[0])
                 cell, walk = (far, None) if far is not None else (cell, walk)
-            own = packet.source == self._address and target.node not in around.heard
-            if cell is None and own and not usable and goal != place:
+            begins = packet.source == self._address and last == place and target.node not in around.heard
+            if cell is None and begins and not usable and goal != place:
                 # Nobody is in the cells around: whoever is heard farther away may know the way, also if it is farther from the goal.
+                # If this cell is the nearest after all, it comes back.
                 heard = [each for each in around.by_cell if each != place and around.usable(each)]
                 cell = min(heard, key=lambda each: rank(each, goal), default=None)
         else:
