@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
+from tests.browser.stage import PLACE, Stage, staged
 
 T = TypeVar("T")
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -26,6 +27,10 @@ ARGUMENTS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
+ATTACK: Final = "<img src=x onerror=window.hacked=1>"
+"""What a stranger may call itself, or its topics."""
+
+LIVE: Final = "html[data-state=live][data-drawn=true]"
 INSTALL: Final = Path(__file__).parents[2] / "scripts" / "install-browser"
 
 THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="browser")
@@ -104,13 +109,54 @@ class Watched:
 
 
 def watched(browser: Browser, **options: Any) -> Iterator[Watched]:
-    context = in_thread(lambda: browser.new_context(viewport={"width": 1360, "height": 850}, **options))
+    options = {"viewport": {"width": 1360, "height": 850}, **options}
+    context = in_thread(lambda: browser.new_context(**options))
     pages = Watched(context)
     yield pages
     in_thread(context.close)
     assert pages.unexpected() == []
 
 
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A broker with four people: two who want to hear of the traffic, far from each other, one who walks, and a stranger."""
+    with staged(tmp_path_factory.mktemp("stage")) as set_up:
+        set_up.enter("ada", wants="traffic/#", transport="/vehicle/motorized/car")
+        set_up.enter("bob", at=(PLACE[0] + 0.02, PLACE[1]), wants="traffic/#")
+        set_up.enter(ATTACK, at=(PLACE[0], PLACE[1] + 0.02), wants=f"{ATTACK}/#", mood=ATTACK)
+        set_up.enter("walker")
+        set_up.walk("walker")
+        yield set_up
+
+
+def opened(pages: Watched, stage: Stage, query: str = "") -> Page:
+    """The page, when it is live and somebody is on the map."""
+    page = pages.open(stage.page + query)
+    page.wait_for_selector(LIVE)
+    return page
+
+
+def until(page: Page, script: str, argument: Any = None) -> Any:
+    """Wait for what an asynchronous function in the page gives; it is asked again until that is true."""
+    for _ in range(400):
+        if found := page.evaluate(script, argument):
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not true after 20 s: {script}")
+
+
 @pytest.fixture
 def pages(browser: Browser) -> Iterator[Watched]:
     yield from watched(browser)
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Watched]:
+    """390 pixels wide, and touched."""
+    yield from watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+
+
+@pytest.fixture(params=["light", "dark"])
+def system(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """A machine whose owner likes it light, and one whose owner likes it dark."""
+    yield from watched(browser, color_scheme=request.param)

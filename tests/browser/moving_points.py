@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 import uvicorn
+from tests.waiting import wait_until
 
 import nearcast
 
@@ -86,6 +88,9 @@ class Application:
 
     def __init__(self, count: int) -> None:
         self.points = MovingPoints(count)
+        self.refusing = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._dropping = asyncio.Event()
         self.answers: dict[str, Any] = {
             "api/me": {"user": None, "may_see": True, "may_command": False},
             "api/world": world(),
@@ -103,14 +108,26 @@ class Application:
         elif scope["type"] == "http":
             await answer(send, 404, b"application/json", b'{"detail": "not here"}')
 
+    def drop(self) -> None:
+        """All connections, from any thread."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._dropping.set)
+
     async def feed(self, receive: Any, send: Any) -> None:
         await receive()
+        if self.refusing:
+            await send({"type": "websocket.close", "code": 1013})
+            return
+        self._loop, self._dropping = asyncio.get_running_loop(), asyncio.Event()
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.send", "text": msgspec.json.encode(self.points.hello()).decode()})
         gone = asyncio.create_task(self._until_gone(receive))
-        while not gone.done():
+        while not gone.done() and not self._dropping.is_set():
             await send({"type": "websocket.send", "bytes": self.points.step()})
             await asyncio.wait([gone], timeout=PERIOD_S)
+        if not gone.done():
+            gone.cancel()
+            await send({"type": "websocket.close", "code": 1001})
 
     async def _until_gone(self, receive: Any) -> None:
         while (await receive())["type"] != "websocket.disconnect":
@@ -122,11 +139,19 @@ async def answer(send: Any, status: int, kind: bytes, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    url: str
+    """Of the page."""
+
+    points: Application
+
+
 @contextmanager
-def moving_points(count: int) -> Iterator[str]:
-    """The address of the page, while it is served."""
+def moving_points(count: int) -> Iterator[Served]:
+    application = Application(count)
     config = uvicorn.Config(
-        Application(count),
+        application,
         port=0,
         log_level="error",
         lifespan="off",
@@ -136,12 +161,10 @@ def moving_points(count: int) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    from tests.waiting import wait_until
-
     wait_until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}/dashboard/"
+        yield Served(f"http://127.0.0.1:{port}/dashboard/", application)
     finally:
         server.should_exit = True
         thread.join()

@@ -27,8 +27,8 @@ PLACES: Final = """async () => {
 
 def test_ten_thousand_moving_points_take_less_than_fifty_milliseconds_a_frame(pages: Watched) -> None:
     pages.expect("404")  # this server has a map and nothing else
-    with moving_points(10_000) as url:
-        page = pages.open(url)
+    with moving_points(10_000) as server:
+        page = pages.open(server.url)
         page.wait_for_selector("html[data-drawn=true]")
         windows = []
         before = page.evaluate(PLACES)

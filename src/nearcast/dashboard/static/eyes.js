@@ -6,10 +6,13 @@ import { explain } from "./explanation.js";
 import { clockOfText, degrees, number } from "./formats.js";
 import { variable, withAlpha } from "./palette.js";
 
+const FEW = 6; // rows that are shown at once
+
 export class Eyes {
   client = null;
   event = null;
   #shown = "";
+  #opened = new Set();
 
   constructor(map, changed) {
     this.map = map;
@@ -82,10 +85,21 @@ export class Eyes {
       contexts.flatMap(({ attributes = {} }) => Object.entries(attributes).map(([name, value]) => fact(name, written(value)))));
     return [
       facts,
-      section("Subscriptions", subscriptions.map(subscription), "It has not subscribed to anything."),
-      section("Sent to it", sent.map((row) => this.#happened(row)), "Nothing was sent to it lately."),
-      section("Withheld from it", withheld.map((row) => this.#happened(row)), "Nothing was withheld from it lately."),
+      this.#section("Subscriptions", subscriptions.map(subscription), "It has not subscribed to anything."),
+      this.#section("Sent to it", sent.map((row) => this.#happened(row)), "Nothing was sent to it lately."),
+      this.#section("Withheld from it", withheld.map((row) => this.#happened(row)), "Nothing was withheld from it lately."),
     ];
+  }
+
+  #section(title, items, empty) {
+    const rest = items.slice(FEW);
+    const more = h("details", { class: "more", open: this.#opened.has(title),
+      toggle: ({ target }) => (target.open ? this.#opened.add(title) : this.#opened.delete(title)) },
+      h("summary", {}, `${number(rest.length)} more`), h("ul", { class: "rows" }, rest));
+    return h("section", {},
+      h("h3", {}, title, items.length ? h("span", { class: "count" }, number(items.length)) : null),
+      items.length ? h("ul", { class: "rows" }, items.slice(0, FEW)) : h("p", { class: "note" }, empty),
+      rest.length ? more : null);
   }
 
   #happened({ event, topic, at, payload }) {
@@ -102,14 +116,10 @@ function fact(name, value) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value));
 }
 
+/** Values come as JSON; a place in a hierarchy reads better without its braces. */
 function written(value) {
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
-}
-
-function section(title, items, empty) {
-  return h("section", {},
-    h("h3", {}, title, items.length ? h("span", { class: "count" }, number(items.length)) : null),
-    items.length ? h("ul", { class: "rows" }, items) : h("p", { class: "note" }, empty));
+  const path = /^\{"path":\s*"([^"]*)"\}$/.exec(String(value));
+  return path ? path[1] : String(value);
 }
 
 function subscription({ filter, where, area }) {
@@ -120,7 +130,7 @@ function subscription({ filter, where, area }) {
 
 export function areaText(area) {
   if (!area) return "everywhere";
-  if (typeof area === "string") return area;
+  if (typeof area === "string") return /^[\d.]+$/.test(area) ? `within ${number(Number(area))} m` : area;
   return area.radius ? `within ${number(area.radius)} m` : (area.text ?? `a ${area.kind}`);
 }
 

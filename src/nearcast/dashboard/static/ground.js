@@ -12,8 +12,7 @@ const LARGE_ENOUGH_FOR_A_LABEL = 64;
 export class Ground {
   layers = { streets: true, cells: true, areas: true };
   heat = null;
-  cells = null;
-  cellsColour = 0;
+  cells = new Map(); // of each scheme that has any: {features, colour}
   regions = [];
   #streets = [];
   #places = [];
@@ -73,7 +72,7 @@ export class Ground {
       const width = Math.max(0.6, Math.min(5, (view.zoom - 11) * 0.6));
       drawStreets(context, view, this.#streets, variable("--street"), width);
     }
-    if (this.layers.cells) this.#paintCells(view);
+    if (this.layers.cells) for (const { features, colour } of this.cells.values()) this.#paintCells(view, features, colourOf(colour));
     if (this.layers.areas) this.#paintPlaces(view);
   }
 
@@ -89,15 +88,13 @@ export class Ground {
     }
   }
 
-  #paintCells(view) {
-    const features = this.cells?.features ?? [];
+  #paintCells(view, features, colour) {
     const most = Math.max(1, ...features.map(({ properties }) => properties?.count ?? 0));
-    const colour = colourOf(this.cellsColour);
     for (const feature of features) {
       const box = boxOf(view, feature);
       if (!box || box.right < 0 || box.bottom < 0 || box.left > view.width || box.top > view.height) continue;
       const { label = "", count = 0 } = feature.properties ?? {};
-      const fill = withAlpha(colour, count ? 0.08 + 0.24 * Math.sqrt(count / most) : 0.02);
+      const fill = withAlpha(colour, count ? 0.04 + 0.14 * Math.sqrt(count / most) : 0.01);
       drawShape(this.#context, view, feature, { fill, stroke: withAlpha(colour, 0.55), width: 1 });
       if (box.right - box.left >= LARGE_ENOUGH_FOR_A_LABEL && box.bottom - box.top >= 30) {
         this.#write(count ? `${label} · ${count}` : label, box.left + 6, box.top + 14, variable("--map-label"));

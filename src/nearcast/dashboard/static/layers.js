@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { asked, remember } from "./address.js";
 import { byId, h, show } from "./dom.js";
 import { number } from "./formats.js";
-import { colourOf, heatSteps } from "./palette.js";
+import { colourOf, heatSteps, numbersOf } from "./palette.js";
 
 const FRESH_MS = 5000;
 const NAMES = ["points", "streets", "cells", "areas", "events"];
@@ -12,6 +12,7 @@ const NAMES = ["points", "streets", "cells", "areas", "events"];
 export class Layers {
   schemes = [];
   roles = [];
+  kinds = []; // of schemes, in the broker's order
   #heat = "none";
   #timer = 0;
 
@@ -69,7 +70,8 @@ export class Layers {
       const answer = await get("api/heat", { kind });
       if (kind !== this.#heat) return;
       this.map.ground.heat = { kind, cells: answer.cells ?? [] };
-      const counted = `${number(answer.cells?.length ?? 0)} cells`;
+      const size = answer.cell_metres ? ` of ${number(answer.cell_metres)} m` : "";
+      const counted = `${number(answer.cells?.length ?? 0)} cells${size}`;
       byId("heat-note").textContent = answer.cells?.length ? [counted, answer.source].filter(Boolean).join(", ") : (answer.source ?? "Nothing measured yet.");
     } catch (refusal) {
       this.map.ground.heat = null;
@@ -79,12 +81,20 @@ export class Layers {
     this.legend();
   }
 
+  /** The number of a scheme's colour. */
+  colourNumber(scheme) {
+    return numbersOf(this.schemes, this.kinds)[this.schemes.indexOf(scheme)] ?? 0;
+  }
+
   legend() {
     const names = this.map.colourBy === "role" ? this.roles : this.schemes;
     const unnamed = this.map.colourBy === "role" ? "no role" : "no scheme";
+    const numbers = this.map.colourBy === "role" ? names.map((_, at) => at) : numbersOf(names, this.kinds);
+    this.map.numbers = numbers;
+    this.map.repaint();
     const items = names.map((name, at) => {
       const dot = h("i", { class: "dot" });
-      dot.style.background = colourOf(at);
+      dot.style.background = colourOf(numbers[at]);
       return h("li", {}, dot, name || unnamed);
     });
     byId("legend").replaceChildren(...items);

@@ -37,7 +37,7 @@ const eyes = new Eyes(map, ({ client, event }) => {
   root.dataset.eyes = client === null ? "closed" : "open";
   live.watch(client);
 });
-const past = new Past(map, present, (inThePast) => {
+const past = new Past(map, present, layers, (inThePast) => {
   show(byId("banner"), inThePast);
   setState(inThePast ? "past" : connected ? "live" : "lost");
 });
@@ -72,6 +72,8 @@ function listen() {
   on("refused", () => leave());
   on("hello", (hello) => {
     present.reset(hello);
+    map.ground.cells.clear();
+    map.ground.change();
     watchTheCrowd(hello.schemes, hello.roles);
   });
   on("names", (names) => {
@@ -84,7 +86,7 @@ function listen() {
   });
   on("tick", (tick) => {
     timelines.add(tick);
-    overview.tick(tick, layers.schemes);
+    overview.tick(tick, (scheme) => layers.colourNumber(scheme));
     byId("scheme-now").textContent = tick.scheme || "–";
     byId("clients-now").textContent = number(tick.clients);
     show(byId("empty"), tick.clients === 0 && past.at === null);
@@ -102,9 +104,9 @@ function listen() {
     if (!byId("view-plans").hidden) plans.load();
   });
   on("cells", ({ scheme, features }) => {
-    map.ground.cells = features;
-    map.ground.cellsColour = Math.max(0, layers.schemes.indexOf(scheme));
-    byId("map").dataset.cells = `${scheme}: ${features?.features?.length ?? 0}`;
+    const colour = layers.colourNumber(scheme);
+    if (features.features.length) map.ground.cells.set(scheme, { features: features.features, colour });
+    else map.ground.cells.delete(scheme);
     map.ground.change();
   });
   on("client", (answer) => eyes.update(answer));
@@ -122,7 +124,7 @@ function flash(text) {
 
 const choose = (client) => eyes.open(client);
 const clientsTable = new PagedTable(byId("view-clients"), {
-  path: "api/sessions", name: "clients", empty: "No client has a session yet. Connect one: nearcast sub \"#\" --at 49.8728,8.6512",
+  source: (query) => get("api/sessions", query), name: "clients", empty: "No client has a session yet. Connect one: nearcast sub \"#\" --at 49.8728,8.6512",
   chosen: ({ client }) => choose(client),
   columns: [
     { key: "client", title: "Client" },
@@ -134,7 +136,7 @@ const clientsTable = new PagedTable(byId("view-clients"), {
   ],
 });
 const subscriptionsTable = new PagedTable(byId("view-subscriptions"), {
-  path: "api/subscriptions", name: "subscriptions", empty: "Nobody has subscribed to anything yet.",
+  source: (query) => get("api/subscriptions", query), name: "subscriptions", empty: "Nobody has subscribed to anything yet.",
   chosen: ({ client }) => choose(client),
   columns: [
     { key: "client", title: "Client" },
@@ -218,6 +220,7 @@ async function enter(me) {
   show(byId("attribution"), Boolean(world.attribution));
   if (asked("lat")) map.goTo(Number(asked("lat")), Number(asked("lon")), Number(asked("zoom") ?? 15));
   map.setWorld(world);
+  layers.kinds = (world.schemes ?? []).map(({ kind }) => kind);
   plans.setWorld(world);
   plans.permit(me);
   layers.start();

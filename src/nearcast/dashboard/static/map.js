@@ -5,7 +5,7 @@ import { frames } from "./frames.js";
 import { Ground } from "./ground.js";
 import { steer } from "./hands.js";
 import { latOf, lonOf, xOf, yOf } from "./mercator.js";
-import { channels, colourOf, row, variable, withAlpha } from "./palette.js";
+import { channels, colourOf, variable, withAlpha } from "./palette.js";
 import { PointLayer } from "./points.js";
 import { drawShape } from "./shapes.js";
 import { Spread } from "./spread.js";
@@ -19,6 +19,7 @@ export class LiveMap extends EventTarget {
   spread = new Spread();
   layers = { points: true, events: true, areas: true };
   colourBy = "scheme";
+  numbers = [0]; // of the colours of schemes, or of roles
   selected = null; // the client through whose eyes we see
   shapes = []; // its areas and cells: {shape, look}
   #crowd;
@@ -135,7 +136,7 @@ export class LiveMap extends EventTarget {
     this.#seen.view = this.view.version;
     this.#seen.crowd = crowd.version;
     const rim = channels(variable("--point-rim"));
-    const colours = row().map((colour) => [...channels(colour), ...rim]);
+    const colours = this.numbers.map((number) => [...channels(colourOf(number)), ...rim]);
     const numbers = this.colourBy === "role" ? crowd.role : crowd.scheme;
     const size = Math.max(1.8, Math.min(5, (this.view.zoom - 8) * 0.6)) - (crowd.count > 3000 ? 0.8 : 0);
     this.people.canvas.hidden = !this.layers.points;
@@ -175,7 +176,8 @@ export class LiveMap extends EventTarget {
     context.stroke();
     context.beginPath();
     context.arc(x, y, 4, 0, 2 * Math.PI);
-    context.fillStyle = colourOf(this.colourBy === "role" ? this.#crowd.role[index] : this.#crowd.scheme[index]);
+    const number = this.colourBy === "role" ? this.#crowd.role[index] : this.#crowd.scheme[index];
+    context.fillStyle = colourOf(this.numbers[number] ?? 0);
     context.fill();
     context.font = `600 12px ${variable("--font")}`;
     context.lineWidth = 3.5;

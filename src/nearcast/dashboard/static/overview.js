@@ -19,7 +19,7 @@ export class Overview {
     setInterval(() => this.#drawEvents(), 1000);
   }
 
-  tick(tick, schemes) {
+  tick(tick, colourNumber) {
     this.#leftOut = tick.left_out ?? 0;
     const { load } = tick;
     const shown = [
@@ -31,7 +31,7 @@ export class Overview {
     const bars = Object.entries(tick.groups ?? {}).sort(([, a], [, b]) => b - a).map(([scheme, count]) => {
       const bar = h("i", { class: "bar" });
       bar.style.width = `${(100 * count) / all}%`;
-      bar.style.background = colourOf(Math.max(0, schemes.indexOf(scheme)));
+      bar.style.background = colourOf(colourNumber(scheme));
       return h("li", {}, h("span", {}, scheme || "no scheme"), h("span", { class: "muted" }, number(count)), h("span", { class: "track" }, bar));
     });
     this.groups.replaceChildren(...(bars.length ? bars : [h("li", { class: "note" }, "Nobody takes part in a scheme.")]));

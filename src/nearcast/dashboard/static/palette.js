@@ -24,6 +24,18 @@ export function colourOf(number) {
 
 const known = new Map(); // asking for a computed style in every frame would cost more than drawing it
 
+/** A number for each name: the same kind of scheme has the same colour in every broker, unless it is taken. */
+export function numbersOf(names, kinds) {
+  const taken = new Set();
+  return names.map((name) => {
+    if (!name) return 0;
+    let number = 1 + Math.max(0, kinds.indexOf(name.replace(/\(.*/, "")));
+    while (taken.has(number) && taken.size < ROW_DARK.length - 1) number = 1 + (number % (ROW_DARK.length - 1));
+    taken.add(number);
+    return number;
+  });
+}
+
 export function variable(name) {
   if (!known.has(name)) {
     known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());

@@ -21,8 +21,8 @@ export class Past {
   #asked = 0;
   #seen = new Set();
 
-  constructor(map, present, changed) {
-    Object.assign(this, { map, present, changed });
+  constructor(map, present, layers, changed) {
+    Object.assign(this, { map, present, layers, changed });
     this.slider = byId("slider");
     this.slider.addEventListener("input", () => {
       this.#stop();
@@ -48,7 +48,7 @@ export class Past {
     byId("past-note").textContent = there ? `${duration(this.#extent[1] - this.#extent[0])} kept` : "Nothing is kept yet";
     if (!there) return;
     [this.slider.min, this.slider.max] = this.#extent.map((at) => Math.floor(at / 1000));
-    if (this.at === null) this.slider.value = this.slider.max;
+    if (this.at === null && !this.#timer) this.slider.value = this.slider.max; // unless it is being moved
     this.#label();
   }
 
@@ -61,6 +61,7 @@ export class Past {
   }
 
   #slid() {
+    this.#timer = 0;
     if (Number(this.slider.value) >= Number(this.slider.max)) this.leave();
     else this.show(Number(this.slider.value) * 1000);
   }
@@ -90,15 +91,16 @@ export class Past {
     }
   }
 
-  #draw({ clients = [], events = [], scheme }, walkMs) {
+  #draw({ clients = [], events = [], scheme, complete = true }, walkMs) {
     const now = performance.now();
+    this.crowd.scheme.fill(Math.max(0, this.layers.schemes.indexOf(scheme))); // what most were in; each one's own is not kept
     this.crowd.readNamed(clients, now, walkMs);
     for (const event of events) {
       if (walkMs && this.#seen.has(event.id)) continue; // spreads once while it plays
       this.#seen.add(event.id);
       this.map.spread.add(event, now);
     }
-    const parts = [`${clients.length} clients`, `${events.length} events in a minute`, scheme];
+    const parts = [`${clients.length} clients`, `${events.length} events in a minute`, scheme, complete ? null : "not all of them"];
     byId("banner-detail").textContent = parts.filter(Boolean).join(" · ");
   }
 
@@ -124,6 +126,7 @@ export class Past {
   leave() {
     this.#stop();
     clearTimeout(this.#timer);
+    this.#timer = 0;
     this.#asked += 1;
     if (this.at === null) return;
     this.at = null;

@@ -3,6 +3,7 @@
 import { get, post, put } from "./api.js";
 import { announce, byId, h, show } from "./dom.js";
 import { clockOfText, number } from "./formats.js";
+import { PagedTable, pageOf } from "./tables.js";
 
 const FRESH_MS = 5000;
 
@@ -10,12 +11,23 @@ export class Plans {
   #fresh = undefined;
   #rulesLoaded = false;
   #kinds = [];
+  #history = [];
+  #table;
 
   constructor() {
     byId("transition-form").addEventListener("submit", (event) => this.#command(event));
     byId("scheme-kind").addEventListener("change", () => this.#chooseKind());
     byId("rules-form").addEventListener("submit", (event) => this.#saveRules(event));
     byId("rules-reload").addEventListener("click", () => this.#loadRules());
+    this.#table = new PagedTable(byId("history"), {
+      source: async (query) => pageOf(this.#history, query), name: "plans", empty: "No transition yet.",
+      columns: [
+        { key: "at", title: "When", cell: ({ at }) => clockOfText(at) },
+        { key: "what", title: "What", long: true },
+        { key: "by", title: "By", long: true },
+        { key: "clients", title: "Clients", numeric: true, cell: ({ clients }) => (Number.isFinite(clients) ? number(clients) : "all") },
+      ],
+    });
   }
 
   /** Who may only look is told so, beside what cannot be used. */
@@ -47,12 +59,13 @@ export class Plans {
     const kind = this.#kinds.find((candidate) => candidate.kind === byId("scheme-kind").value);
     byId("scheme-about").textContent = kind?.about ?? "";
     const fields = (kind?.parameters ?? []).map((parameter) => {
-      const { name, type, default: usual, unit, meaning, choices = [] } = parameter;
+      const { name, type, default: usual, unit, meaning } = parameter;
+      const choices = type === "bool" ? ["true", "false"] : (parameter.choices ?? []);
       const id = `parameter-${name}`;
       const hint = meaning ? h("small", { id: `${id}-hint`, class: "muted" }, meaning) : null;
       const described = { id, name, "data-type": type, "aria-describedby": hint && `${id}-hint` };
       const input = choices.length
-        ? h("select", described, choices.map((choice) => h("option", { value: choice, selected: choice === usual }, choice)))
+        ? h("select", described, choices.map((choice) => h("option", { value: choice, selected: choice === String(usual) }, choice)))
         : h("input", { ...described, placeholder: String(usual ?? ""), autocomplete: "off" });
       return h("div", { class: "parameter" }, h("label", { for: id }, unit ? `${name} (${unit})` : name), input, hint);
     });
@@ -96,7 +109,7 @@ export class Plans {
     try {
       this.#show(await get("api/plans"));
     } catch (refusal) {
-      byId("history").replaceChildren(h("li", { class: "problem" }, refusal.message));
+      byId("current-groups").textContent = refusal.message;
     }
   }
 
@@ -107,10 +120,8 @@ export class Plans {
     byId("regions").replaceChildren(...regions.map(({ name, scheme: own, radius }) =>
       h("li", {}, h("span", { class: "topic" }, name), h("span", { class: "muted small" }, `${own}, within ${number(radius)} m`))));
     show(byId("regions-title"), regions.length > 0);
-    const rows = history.map(({ at, what, by, clients }) => h("li", { class: "happened" },
-      h("span", { class: "topic" }, what),
-      h("span", { class: "muted small" }, [clockOfText(at), by ? `by ${by}` : null, clientsText(clients)].filter(Boolean).join(" · "))));
-    byId("history").replaceChildren(...(rows.length ? rows : [h("li", { class: "note" }, "No transition yet.")]));
+    this.#history = history;
+    this.#table.load();
     this.regionsChanged?.(regions);
   }
 
@@ -141,9 +152,4 @@ export class Plans {
     }
     announce(answer.textContent);
   }
-}
-
-function clientsText(clients) {
-  if (Array.isArray(clients)) return clients.join(", ");
-  return Number.isFinite(clients) ? `${number(clients)} clients` : null;
 }

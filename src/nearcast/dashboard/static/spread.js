@@ -31,7 +31,7 @@ export class Spread {
   draw(context, view, crowd, now) {
     const colour = variable("--event");
     for (const event of this.#events) {
-      const age = now - event.shown;
+      const age = Math.max(0, now - event.shown); // a frame has the time at which it began, which may be earlier
       const faded = 1 - Math.min(age / GONE_MS, 1);
       const grown = this.still ? 1 : ease(Math.min(age / RING_MS, 1));
       const x = view.screenX(xOf(event.lon));
@@ -40,7 +40,7 @@ export class Spread {
         const look = { fill: withAlpha(colour, 0.07 * faded), stroke: withAlpha(colour, 0.5 * faded), dash: [4, 4] };
         drawShape(context, view, event.reach, look);
       }
-      this.#lines(context, view, crowd, now, event, x, y, grown, withAlpha(colour, 0.55 * faded));
+      this.#lines(context, view, crowd, now, event, x, y, grown, withAlpha(colour, 0.55 * faded * Math.min(1, Math.sqrt(12 / event.receivers.length))));
       context.beginPath();
       context.arc(x, y, 4 + 30 * grown, 0, 2 * Math.PI);
       context.strokeStyle = withAlpha(colour, 0.9 * (1 - grown) + 0.1 * faded);

@@ -1,6 +1,5 @@
-// A table that asks the broker for a page at a time: searched, sorted, turned.
+// A table that asks for a page at a time, mostly the broker: searched, sorted, turned.
 
-import { get } from "./api.js";
 import { h, icon } from "./dom.js";
 import { number } from "./formats.js";
 
@@ -8,14 +7,24 @@ const PAGE = 50;
 const TYPING_MS = 200;
 const FRESH_MS = 5000;
 
+/** A page of rows that are here already; the broker does the same with its own. */
+export function pageOf(rows, { search, sort, offset, limit }) {
+  const wanted = search.toLowerCase();
+  const found = rows.filter((row) => Object.values(row).some((value) => String(value ?? "").toLowerCase().includes(wanted)));
+  const key = sort.replace(/^-/, "");
+  const order = (a, b) => (a[key] ?? "") < (b[key] ?? "") ? -1 : (a[key] ?? "") > (b[key] ?? "") ? 1 : 0;
+  if (sort) found.sort(sort === key ? order : (a, b) => order(b, a));
+  return { total: found.length, rows: found.slice(offset, offset + limit) };
+}
+
 export class PagedTable {
   #state = { search: "", sort: "", offset: 0 };
   #timer = 0;
   #asked = 0;
 
-  /** columns: {key, title, numeric?, long?, cell?(row) -> text or element}. `empty`: what to say if there is nothing. */
-  constructor(container, { path, name, columns, empty, chosen }) {
-    Object.assign(this, { path, name, columns, empty, chosen, container });
+  /** source: {search, sort, offset, limit} -> {total, rows}, later. columns: {key, title, numeric?, long?, cell?(row) -> text or element}. `empty`: what to say if there is nothing. */
+  constructor(container, { source, name, columns, empty, chosen }) {
+    Object.assign(this, { source, name, columns, empty, chosen, container });
     this.search = h("input", {
       type: "search", id: `${name}-search`, placeholder: `Search ${name}`, "aria-label": `Search ${name}`, autocomplete: "off",
       input: () => {
@@ -69,7 +78,7 @@ export class PagedTable {
     const turn = (this.#asked += 1);
     const { search, sort, offset } = this.#state;
     try {
-      const page = await get(this.path, { search, sort, offset, limit: PAGE });
+      const page = await this.source({ search, sort, offset, limit: PAGE });
       if (turn === this.#asked) this.#show(page); // what was asked for later is not overwritten
     } catch (refusal) {
       if (turn === this.#asked) this.#say(refusal.message);

@@ -9,7 +9,7 @@ const HEIGHT = 64;
 
 const CHARTS = [
   { id: "load", title: "Load", axis: "a second", unit: "/s", format: number,
-    series: [["deliveries_per_s", "delivered"], ["publishes_per_s", "published"], ["position_updates_per_s", "moved"]] },
+    series: [["deliveries_per_s", "sent"], ["publishes_per_s", "published"], ["position_updates_per_s", "moved"]] },
   { id: "traffic", title: "Traffic", axis: "a second", unit: "/s", format: bytes, series: [["bytes_out_per_s", "out"], ["bytes_in_per_s", "in"]] },
   { id: "delay", title: "Delay", axis: "ms", unit: " ms", format: number, series: [["delay_ms_p99", "p99"], ["delay_ms_p50", "median"]] },
   { id: "match", title: "Match cost", axis: "µs", unit: " µs", format: number, series: [["match_us", "per event"]] },
