@@ -54,7 +54,7 @@ class HandingOver:
         self._since: Final[dict[Address, Instant]] = {}
         """When this host first heard those who came to its cell after it."""
 
-        self._leaving: Cancellable | None = None
+        self._leaving: Final[dict[Cell, Cancellable]] = {}
         self._periods = 0
         self.handed = 0
 
@@ -101,14 +101,13 @@ class HandingOver:
             self._last(pieces, left)
             return
         # They may be leaving at the same time, and see this one as a member, as it sees them.
-        if self._leaving is not None:
-            self._leaving.cancel()
-        self._leaving = self._desk.host.timers.after(self._wait, partial(self._look_back, cell, others, pieces, left))
+        look_back = partial(self._look_back, cell, others, pieces, left)
+        self._leaving[cell] = self._desk.host.timers.after(self._wait, look_back)
 
     def _look_back(
         self, cell: Cell, others: set[Address], pieces: dict[Cell, list[Entry]], left: Callable[[bool], None]
     ) -> None:
-        self._leaving = None
+        self._leaving.pop(cell, None)
         if others & {*self._desk.router.inhabitants(cell)}:
             left(False)
         else:
@@ -210,6 +209,6 @@ class HandingOver:
         self._under_way.clear()
         self._sent.clear()
         self._since.clear()
-        if self._leaving is not None:
-            self._leaving.cancel()
-            self._leaving = None
+        for timer in self._leaving.values():
+            timer.cancel()
+        self._leaving.clear()
