@@ -60,6 +60,23 @@ def test_what_does_not_reach_a_subscriber_comes_when_it_has_settled() -> None:
     assert (statistics.waiting, statistics.sent_again) == (0, 1)
 
 
+def test_who_is_not_answered_says_again_where_it_is() -> None:
+    crowd = _row()
+    tag = tag_at(crowd, 0)
+    crowd.subscribe("n4", tag)
+    crowd.run(5)
+    silent = storage(crowd, "n0")
+    arrived = silent.arrived
+    silent.arrived = lambda *_: None  # type: ignore[method-assign]
+    walk(crowd, "n4", 2)
+    crowd.run(35)  # longer than one operation is tried
+    silent.arrived = arrived  # type: ignore[method-assign]
+    crowd.run(10)
+    assert _part(crowd, "n0").cell == cell_of(crowd, "n4") == Cell(2, 0)
+    crowd.run(60)
+    assert storage(crowd, "n4").statistics().under_way == 0
+
+
 def test_nobody_waits_for_ever() -> None:
     crowd = _row(patience=30.0)
     tag = tag_at(crowd, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -24,6 +25,9 @@ from nearcast.model.time import Instant
 
 Position = tuple[Instant, ObjectKey]
 """In the order in which objects are told."""
+
+PERSISTENCE: Final = 4
+"""So many times more a host tells where it is, if nobody answers."""
 
 _Asked = tuple[SubscriptionKey, int, Cell]
 _FIRST: Final = ObjectKey("", "")
@@ -152,9 +156,17 @@ class Requests:
         for tags in copies:
             cells.update(desk.homes(tags))
         if cells:
-            number = self._operations.number()
-            message = Relocated(number, desk.router.address, *cell, desk.now())
-            self._operations.begin(number, [(cells, message)])
+            self._tell_place(cell, cells, PERSISTENCE)
+
+    def _tell_place(self, cell: Cell, cells: Iterable[Cell], left: int) -> None:
+        desk, number = self._desk, self._operations.number()
+        message = Relocated(number, desk.router.address, *cell, desk.now())
+        self._operations.begin(number, [(cells, message)], partial(self._place_told, cell, cells, left))
+
+    def _place_told(self, cell: Cell, cells: Iterable[Cell], left: int, outcome: Outcome) -> None:
+        # Nobody else notices that it failed; but for those who do not know where this host is, it is nowhere.
+        if not outcome.ok and left and self._desk.router.cell == cell:
+            self._tell_place(cell, cells, left - 1)
 
 
 def _one_ended(left: list[int], failures: list[Outcome], done: Done, outcome: Outcome) -> None:
