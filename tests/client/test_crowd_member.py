@@ -11,25 +11,15 @@ from tests.waiting import until
 
 from nearcast import Point
 from nearcast.client.crowd_member import CrowdMember, in_crowd
-from nearcast.crowdstore import Identity, Metadata, ReadingKey, Rule, Unreadable
+from nearcast.crowdstore import Identity, MechanismSpec, Metadata, ReadingKey, Rule, Unreadable, in_cells
 from nearcast.errors import ConnectionFailed, InvalidInput, SetupError, TimedOut, UnknownName
 from nearcast.model.time import TimeFrame
-from nearcast.runtime.live import UdpNetwork
-from nearcast.transition.specification import MechanismSpec
+from nearcast.runtime.live import FedPosition, LiveRuntime, UdpNetwork
 
 HERE, THERE = Point(38.7501, -9.1899), Point(38.7503, -9.1894)
 LOCAL = MechanismSpec.of("PL/SG", timeout=0.5, retries=1, join_timeout=0.3, route_period=0.5, route_settling=0.1)
-CELLS = MechanismSpec.of(
-    "DCS",
-    south=38.75,
-    west=-9.19,
-    north=38.7506,
-    east=-9.1892,
-    beacon=0.2,
-    settle=0.2,
-    listen=0.3,
-    timeout=1.0,
-    period=1.0,
+CELLS = in_cells(
+    Point(38.75, -9.19), Point(38.7506, -9.1892), beacon=0.2, settle=0.2, listen=0.3, timeout=1.0, period=1.0
 )
 each_mechanism = pytest.mark.parametrize("mechanism", [LOCAL, CELLS], ids=lambda spec: spec.name)
 
@@ -139,6 +129,17 @@ def test_by_the_rule_a_live_crowd_that_grows_goes_over_and_by_command_back() -> 
             tom.initiate(LOCAL)
             await until(lambda: {member.store.running.name for member in others} == {"PL/SG"})
             assert (await first(tom, "goal")).key.name == "before"
+
+    told(story())
+
+
+def test_a_place_that_was_told_once_is_enough_to_be_a_member_of_a_cell() -> None:
+    async def story() -> None:
+        runtime = LiveRuntime()
+        place = FedPosition(runtime.clock)
+        place.update(HERE.lat, HERE.lon, accuracy=5.0)
+        async with in_crowd("ada", CELLS, network=neighbourhood(), place=place.fix, runtime=runtime) as ada:
+            await ada.publish("first", b"", ["goal"])
 
     told(story())
 

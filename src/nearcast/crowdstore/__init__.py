@@ -12,8 +12,10 @@ from nearcast.crowdstore.choosing import Choosing, Rule
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Memory
 from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
+from nearcast.crowdstore.registry import in_cells
 from nearcast.crowdstore.service import CrowdStatistics, CrowdStore
 from nearcast.crowdstore.storage import Failure, Outcome
+from nearcast.transition.specification import MechanismSpec
 
 __all__ = [
     "Bridge",
@@ -23,6 +25,7 @@ __all__ = [
     "Failure",
     "Formula",
     "Identity",
+    "MechanismSpec",
     "Memory",
     "Metadata",
     "ObjectKey",
@@ -31,4 +34,5 @@ __all__ = [
     "Rule",
     "SubscriptionKey",
     "Unreadable",
+    "in_cells",
 ]

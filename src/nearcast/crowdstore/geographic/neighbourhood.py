@@ -72,7 +72,7 @@ class Neighbourhood:
 
     def _look(self, fix: Fix) -> None:
         before = self.cell
-        if not self.here.look(fix):
+        if not self.here.look(fix, self._host.now()):
             return
         place = self.here.place
         self.cells = () if place is None else self._grid.neighbours(place)

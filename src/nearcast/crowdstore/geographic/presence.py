@@ -141,8 +141,11 @@ class Whereabouts:
         self._since: Instant = 0
         """When it was first seen standing in this cell."""
 
-    def look(self, fix: Fix) -> bool:
-        """Take what the sensor says; true if cell or membership has changed."""
+    def look(self, fix: Fix, now: Instant) -> bool:
+        """Take what the sensor says; true if cell or membership has changed.
+
+        Sensors that are asked in vain give an old fix again: whoever stood then stands still, as far as is known.
+        """
         if self.member and self.place is not None:
             # Within its cell a member may move about (5.8.3).
             if self._grid.outside(fix.position, self.place) <= SURE * fix.accuracy and (
@@ -150,12 +153,12 @@ class Whereabouts:
             ):
                 return False
             self.member = False
-            self.place, self._since = self._grid.cell_at(fix.position), fix.time
+            self.place, self._since = self._grid.cell_at(fix.position), now
             return True
         cell, before = self._grid.cell_at(fix.position), self.place
         if cell != before or fix.speed > STILL:
-            self.place, self._since = cell, fix.time
-        if fix.speed <= STILL and fix.time - self._since >= self._settle:
+            self.place, self._since = cell, now
+        if fix.speed <= STILL and now - self._since >= self._settle:
             self.member = True
             return True
         return cell != before

@@ -15,6 +15,7 @@ from nearcast.client.crowds import MqttArchive
 from nearcast.crowdstore.bridge import Bridge
 from nearcast.crowdstore.choosing import Rule
 from nearcast.crowdstore.objects import Metadata, ObjectKey, digest_of
+from nearcast.crowdstore.registry import in_cells
 from nearcast.errors import NearcastError
 from nearcast.model.geometry import Point
 from nearcast.runtime.host import Component
@@ -61,7 +62,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A line that it reads; each is answered by an ``Account``."""
 
     do: str
-    """``publish``, ``unpublish``, ``subscribe``, ``download``, ``count`` or ``end``."""
+    """``publish``, ``unpublish``, ``subscribe``, ``download``, ``initiate``, ``count`` or ``end``."""
 
     name: str = ""
     owner: str = ""
@@ -96,10 +97,7 @@ def cells(columns: int, rows: int) -> MechanismSpec:
     """The stand in cells, with times for a story of less than a minute."""
     plane = Plane(HOME)
     low, high = plane.to_point(0.0, 0.0), plane.to_point(columns * CELL - 0.1, rows * CELL - 0.1)
-    return MechanismSpec.of(
-        "DCS", south=low.lat, west=low.lon, north=high.lat, east=high.lon, side=CELL, beacon=0.5, settle=0.5, listen=0.5,
-        timeout=1.0, period=1.0,
-    )  # fmt: skip
+    return in_cells(low, high, side=CELL, beacon=0.5, settle=0.5, listen=0.5, timeout=1.0, period=1.0)
 
 
 def content_of(name: str, size: int) -> bytes:
@@ -109,6 +107,7 @@ def content_of(name: str, size: int) -> bytes:
 class Fan:
     def __init__(self, settings: FanSettings, member: CrowdMember) -> None:
         self._name: Final = settings.name
+        self._large: Final = cells(settings.columns, settings.rows)
         self._member: Final = member
         self._told: Final[list[Metadata]] = []
         self._digest = ""
@@ -131,6 +130,8 @@ class Fan:
                 await member.unpublish(order.name)
             case "subscribe":
                 member.store.subscribe(order.formula, self._told.append)
+            case "initiate":
+                member.initiate(self._large)
             case "download":
                 wanted = ObjectKey(order.owner, order.name)
                 (metadata,) = {metadata for metadata in self._told if metadata.key == wanted}

@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, Self
@@ -115,14 +116,17 @@ class Stand:
         return account
 
     async def until(self, holds: Callable[[Accounts], bool], what: str) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    if holds(await self.look()):
-                        return
-                    await asyncio.sleep(LOOKING)
-        except TimeoutError:
-            raise TimedOut(f"within {PATIENCE:.0f} s it did not happen that {what}") from None
+        if not await self.happens(holds, PATIENCE):
+            raise TimedOut(f"within {PATIENCE:.0f} s it did not happen that {what}")
+
+    async def happens(self, holds: Callable[[Accounts], bool], patience: float) -> bool:
+        """Whether it does, within so many seconds."""
+        deadline = time.monotonic() + patience
+        while not holds(await self.look()):
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(LOOKING)
+        return True
 
     async def look(self) -> Accounts:
         """How everybody is."""

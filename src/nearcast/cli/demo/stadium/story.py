@@ -21,6 +21,9 @@ PHOTO: Final = 20_000
 FILM: Final = 200_000
 """Bytes."""
 
+COUNTING: Final = 15.0
+"""Seconds after which the crowd has counted itself several times."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -61,6 +64,10 @@ async def tell_story(settings: StandSettings, show: Show) -> Outcome:
             story = Story(stand, home, show)
             await story.tell()
             return await story.outcome(time.monotonic() - began)
+
+
+def _by_cells(now: Accounts) -> bool:
+    return all(each.mechanism == "DCS" for each in now.values())
 
 
 class Story:
@@ -135,9 +142,15 @@ class Story:
         self._show.say(f"the others come: {everybody} in all")
         await stand.come(range(stand.settings.early + 1, everybody))
         await self._publish("ada", "goal-2", "goal", "portugal")
+        if not await stand.happens(_by_cells, COUNTING):
+            # A count of few errs by 13 % and more; so one of them decides instead.
+            counted = stand.accounts["ada"].counted
+            self._show.say(
+                f"their count, {counted:.1f}, is not above {stand.settings.many:.1f}: ada has them change all the same"
+            )
+            await stand.order("ada", Order(do="initiate"))
         await self._must(
-            lambda now: all(each.mechanism == "DCS" for each in now.values()),
-            f"the crowd has counted itself, and all {everybody} keep things by cells of the stand now (DCS)",
+            _by_cells, f"the crowd has grown, and all {everybody} keep things by cells of the stand now (DCS)"
         )
         await self._must(lambda now: "ada/goal-2" in now["bob"].told, "bob hears of the goal that was shot meanwhile")
 
