@@ -17,7 +17,11 @@ def save(figure: Any, folder: Path, name: str) -> tuple[str, str, str]:
     png, svg, table = f"{name}.png", f"{name}.svg", f"{name}.csv"
     with styled():
         write_whole(folder / png, _drawn(figure, "png", {"Software": None}))
+        # Finding a place for everything takes as long as drawing it, and both forms are to have the same.
+        layout = figure.get_layout_engine()
+        figure.set_layout_engine("none")
         write_whole(folder / svg, _drawn(figure, "svg", {"Date": None, "Creator": None}))
+        figure.set_layout_engine(layout)
     write_whole(folder / table, data_of(figure).to_csv())
     return png, svg, table
 
