@@ -81,19 +81,28 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def read_settings(path: Path, kind: type[T]) -> T:
     """What the file says, or ``InvalidSettings`` that names the file and the key."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidSettings(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # not TOML, or not UTF-8
+    except ValueError as error:  # not UTF-8
         raise InvalidSettings(f"{path}: {error}") from None
+    # Paths of a file are meant from where the file is, not from where the program happens to be started.
+    return parse_settings(text, kind, str(path), path.parent)
+
+
+def parse_settings(text: str, kind: type[T], name: str, folder: Path) -> T:
+    """The same of a text that came another way; ``name`` says which one is wrong."""
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidSettings(f"{name}: {error}") from None
     unknown = list(_unknown_keys(raw, kind, ""))
     if unknown:
-        raise InvalidSettings("\n".join(f"{path}: {line}" for line in unknown))
+        raise InvalidSettings("\n".join(f"{name}: {line}" for line in unknown))
     try:
-        # Paths of a file are meant from where the file is, not from where the program happens to be started.
-        return msgspec.convert(raw, kind, dec_hook=_reader(path.parent))
+        return msgspec.convert(raw, kind, dec_hook=_reader(folder))
     except msgspec.ValidationError as error:
-        raise InvalidSettings(f"{path}: {_explained(str(error), kind)}") from None
+        raise InvalidSettings(f"{name}: {_explained(str(error), kind)}") from None
 
 
 def _reader(folder: Path) -> Any:

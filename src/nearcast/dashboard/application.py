@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import Annotated, Any
 
-from litestar import Request, Response, Router, get, post
+from litestar import Request, Response, Router, get, post, put
 from litestar.di import NamedDependency, Provide
 from litestar.exceptions import HTTPException
-from litestar.params import JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from litestar.types import ControllerRouterHandler
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http.app import More
 from nearcast.broker.http.problems import status_of
+from nearcast.broker.http.scans import Scans
 from nearcast.broker.settings import DashboardSettings
 from nearcast.dashboard import pages
-from nearcast.dashboard.contract import LARGEST_PAGE, PAGE, Login, Me, SessionsTable, World
+from nearcast.dashboard.cells import CellWatch
+from nearcast.dashboard.commands import Commands
+from nearcast.dashboard.contract import (
+    LARGEST_PAGE,
+    PAGE,
+    ClientShown,
+    Explained,
+    Extent,
+    Heat,
+    Login,
+    Me,
+    Past,
+    PlansShown,
+    Rules,
+    RulesAsked,
+    SessionsTable,
+    SubscriptionsTable,
+    TransitionAsked,
+    World,
+)
+from nearcast.dashboard.crowd import role_of
 from nearcast.dashboard.doors import Doors
+from nearcast.dashboard.explaining import explained
 from nearcast.dashboard.feed import Feed
 from nearcast.dashboard.headers import guarded
+from nearcast.dashboard.heat import Kind, density, measured
 from nearcast.dashboard.live import live
-from nearcast.dashboard.tables import sessions_of
+from nearcast.dashboard.one_client import RecentEvents, client_shown
+from nearcast.dashboard.past import LONGEST_WINDOW, Pasts
+from nearcast.dashboard.tables import sessions_of, subscriptions_of
 from nearcast.dashboard.world import Ground, ground_in, middle_of, world_of
-from nearcast.errors import InvalidInput, NearcastError
+from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError, UnknownName
+from nearcast.model.time import instant
 
 LARGEST_BODY = 256 * 1024
+MOST_ASKED = 10_000
+"""Clients whose roles are gathered for the legend; later ones come with the live feed."""
 
 
 def dashboard(settings: DashboardSettings) -> More:
@@ -37,13 +68,31 @@ def dashboard(settings: DashboardSettings) -> More:
 def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Sequence[ControllerRouterHandler]:
     doors = Doors(broker, settings)
     feed = Feed(broker, settings, lambda: middle_of(ground, broker))
+    commands, recent, cells, pasts = Commands(broker), RecentEvents(broker), CellWatch(broker), Pasts(broker)
+    feed.by = commands.by
+    feed.every_second.append(cells.changed)
+    feed.standing.append(cells.standing)
+    feed.watching = partial(client_shown, broker, recent)
 
     async def check(request: Request[Any, Any, Any]) -> None:  # the framework copies what it is given, but no functions
         await doors.check_request(request)
 
     data = Router(
         "/api",
-        route_handlers=[world, sessions],
+        route_handlers=[
+            world,
+            sessions,
+            subscriptions,
+            plans,
+            client,
+            explain,
+            transition,
+            rules,
+            change_rules,
+            extent,
+            past,
+            heat,
+        ],
         before_request=check,
         tags=["dashboard"],
         include_in_schema=False,
@@ -55,6 +104,9 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
             "doors": Provide(lambda: doors, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),
             "ground": Provide(lambda: ground, sync_to_thread=False),
+            "commands": Provide(lambda: commands, sync_to_thread=False),
+            "recent": Provide(lambda: recent, sync_to_thread=False),
+            "pasts": Provide(lambda: pasts, sync_to_thread=False),
         },
         middleware=[guarded],
         exception_handlers={NearcastError: _told, HTTPException: _told_by_framework},
@@ -91,19 +143,123 @@ async def me(request: Request[Any, Any, Any], doors: NamedDependency[Doors]) -> 
 
 @get("/world")
 async def world(broker: NamedDependency[Broker], ground: NamedDependency[Ground]) -> World:
-    return world_of(broker, ground, [])
+    roles = {role_of(broker.presence.contexts(session.client)) for session in islice(broker.sessions, MOST_ASKED)}
+    return world_of(broker, ground, sorted(roles - {""}))
 
 
 Search = Annotated[str, QueryParameter(max_length=200)]
+Sort = Annotated[str, QueryParameter(max_length=40)]
 Offset = Annotated[int, QueryParameter(ge=0)]
 Limit = Annotated[int, QueryParameter(ge=1, le=LARGEST_PAGE)]
+Name = Annotated[str, QueryParameter(max_length=1_024)]
 
 
 @get("/sessions")
 async def sessions(
-    broker: NamedDependency[Broker], search: Search = "", offset: Offset = 0, limit: Limit = PAGE
+    broker: NamedDependency[Broker], search: Search = "", sort: Sort = "", offset: Offset = 0, limit: Limit = PAGE
 ) -> SessionsTable:
-    return sessions_of(broker, search, offset, limit)
+    return sessions_of(broker, search, sort, offset, limit)
+
+
+@get("/subscriptions")
+async def subscriptions(
+    broker: NamedDependency[Broker], search: Search = "", sort: Sort = "", offset: Offset = 0, limit: Limit = PAGE
+) -> SubscriptionsTable:
+    return subscriptions_of(broker, search, sort, offset, limit)
+
+
+@get("/clients/{name:path}")
+async def client(
+    broker: NamedDependency[Broker], recent: NamedDependency[RecentEvents], name: FromPath[str]
+) -> ClientShown:
+    return await client_shown(broker, recent, name.removeprefix("/"))
+
+
+@get("/explain")
+async def explain(
+    broker: NamedDependency[Broker], scans: NamedDependency[Scans], event: Name, client: Name
+) -> Explained:
+    """Why ``client`` got ``event``, or did not: with what was known when it was published."""
+    session = broker.sessions.all.get(client)
+    if session is None:
+        raise UnknownName(f"no client {client!r:.80} has a session here")
+    async with scans.turn():
+        return await asyncio.to_thread(explained, broker, event, client, session.identity, _names(broker))
+
+
+@get("/heat")
+async def heat(
+    broker: NamedDependency[Broker], scans: NamedDependency[Scans], kind: FromQuery[Kind] = "density"
+) -> Heat:
+    if kind == "density":
+        return density(broker)
+    async with scans.turn():
+        return await asyncio.to_thread(measured, broker, kind)
+
+
+# The past
+
+
+@get("/past/extent")
+async def extent(pasts: NamedDependency[Pasts], scans: NamedDependency[Scans]) -> Extent:
+    async with scans.turn():
+        return await asyncio.to_thread(pasts.extent)
+
+
+@get("/past")
+async def past(
+    broker: NamedDependency[Broker],
+    pasts: NamedDependency[Pasts],
+    scans: NamedDependency[Scans],
+    at: Annotated[str, QueryParameter(max_length=40)],
+    window: Annotated[float, QueryParameter(gt=0, le=LONGEST_WINDOW)] = 60.0,
+) -> Past:
+    when = instant(at)
+    async with scans.turn():
+        return await asyncio.to_thread(pasts.past, when, window, _names(broker))
+
+
+def _names(broker: Broker) -> Callable[[str], str | None]:
+    """Clients by the identities under which they are recorded; of those who have gone as long as they are known."""
+    present = {session.identity: session.client for session in broker.sessions}
+    gone: dict[str, str | None] = {}
+
+    def client_of(identity: str) -> str | None:
+        if identity in present:
+            return present[identity]
+        if identity not in gone:
+            who = broker.identities.who(identity)
+            gone[identity] = None if who is None else who.rpartition("\0")[2]
+        return gone[identity]
+
+    return client_of
+
+
+# Commands
+
+
+@get("/plans")
+async def plans(commands: NamedDependency[Commands]) -> PlansShown:
+    return commands.shown()
+
+
+@post("/transitions", status_code=200)
+async def transition(
+    request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[TransitionAsked]
+) -> PlansShown:
+    return await commands.transition(data.scheme, data.clients, request.state.viewer.user)
+
+
+@get("/rules")
+async def rules(commands: NamedDependency[Commands]) -> Rules:
+    return commands.rules()
+
+
+@put("/rules")
+async def change_rules(
+    request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[RulesAsked]
+) -> Rules:
+    return commands.change_rules(data.text, request.state.viewer.user)
 
 
 # What went wrong
@@ -111,7 +267,9 @@ async def sessions(
 
 def _told(_request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
     """Without ``WWW-Authenticate``: the page has a form of its own, and no browser is to ask on top of it."""
-    return _problem(422 if isinstance(error, InvalidInput) else status_of(error), type(error).__name__, str(error))
+    return _problem(
+        422 if isinstance(error, (InvalidInput, HistoryNeeded)) else status_of(error), type(error).__name__, str(error)
+    )
 
 
 def _told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:

@@ -212,3 +212,198 @@ class SessionsTable(Told, frozen=True):
 
 PAGE: Final = 50
 LARGEST_PAGE: Final = 500
+
+
+class Area(Told, frozen=True):
+    kind: str
+    text: str
+    radius: float | None
+    """Of a circle, in metres."""
+
+    geometry: GeoJson | None
+    """None: around a client of which nobody knows where it is."""
+
+
+class SubscriptionRow(Told, frozen=True):
+    client: str
+    id: str
+    filter: str
+    where: str | None
+    area: str | None
+    qos: int
+    since: str
+    """When it was accepted."""
+
+    until: str | None
+    """The end of its frame, if it has one."""
+
+
+class SubscriptionsTable(Told, frozen=True):
+    total: int
+    rows: list[SubscriptionRow]
+
+
+# Schemes
+
+
+class Region(Told, frozen=True):
+    name: str
+    lat: float
+    lon: float
+    radius: float
+    scheme: str
+    plan: str
+
+
+class Happened(Told, frozen=True):
+    at: str
+    what: str
+    by: str | None
+    clients: int | None
+    """None: everybody."""
+
+
+class Rules(Told, frozen=True):
+    text: str
+    """``[[schemes.rule]]`` tables, as in a settings file."""
+
+
+class RulesAsked(Asked, frozen=True):
+    text: str
+
+
+class PlansShown(Told, frozen=True):
+    scheme: str
+    groups: dict[str, int]
+    waiting: int
+    regions: list[Region]
+    gateways: dict[str, bool]
+    rules: Rules
+    history: list[Happened]
+    """Latest first."""
+
+
+class TransitionAsked(Asked, frozen=True):
+    scheme: str
+    clients: list[str] | None = None
+
+
+# One client
+
+
+class Place(Told, frozen=True):
+    lat: float
+    lon: float
+
+
+class ContextShown(Told, frozen=True):
+    id: str
+    attributes: dict[str, str]
+
+
+class SubscriptionShown(Told, frozen=True):
+    id: str
+    filter: str
+    where: str | None
+    area: Area | None
+    since: str
+
+
+class EventRow(Told, frozen=True):
+    event: str
+    topic: str
+    at: str
+    place: Place | None
+    payload: str | None
+
+
+class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
+    client: str
+    session: SessionRow
+    position: Place | None
+    contexts: list[ContextShown]
+    accepts_addressed: bool
+    subscriptions: list[SubscriptionShown]
+    scheme: str
+    cell: str | None
+    cells: GeoJson | None
+    """A FeatureCollection of the cells or channels that it belongs to."""
+
+    sent: list[EventRow]
+    """Latest first."""
+
+    withheld: list[EventRow]
+    """Of topics that it subscribed to, latest first."""
+
+
+class Term(Told, frozen=True):
+    ok: bool
+    what: str
+    text: str
+    children: list[Term]
+
+
+class Explained(Told, frozen=True):
+    event: EventRow
+    client: str
+    delivered: bool
+    """Whether the broker sent it."""
+
+    tree: Term
+    """What the definition of delivery says, with what was known at publication."""
+
+    note: str | None
+    """What is not known any more, or why the two differ."""
+
+
+# The past, and places
+
+
+class Extent(Told, frozen=True):
+    oldest: str | None
+    newest: str | None
+
+
+class ClientThen(Told, frozen=True):
+    client: str
+    lat: float
+    lon: float
+
+
+class EventThen(Told, frozen=True):
+    id: str
+    topic: str
+    at_us: int
+    lat: float | None
+    lon: float | None
+    reach: GeoJson | None
+    publisher: str | None
+    receivers: list[str]
+    count: int
+
+
+class Past(Told, frozen=True):
+    at: str
+    clients: list[ClientThen]
+    events: list[EventThen]
+    scheme: str | None
+    source: str
+    complete: bool
+    """False: there was more than is read for one answer."""
+
+
+class HeatCell(Told, frozen=True):
+    south: float
+    west: float
+    north: float
+    east: float
+    value: float
+    count: int
+
+
+class Heat(Told, frozen=True):
+    kind: str
+    cell_metres: float
+    cells: list[HeatCell]
+    at: str
+    source: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -23,7 +23,7 @@ from nearcast.dashboard.crowd import Crowd
 from nearcast.dashboard.load import LoadMeter
 from nearcast.dashboard.positions import MOST, Positions
 from nearcast.dashboard.spectator import A_SECOND, Sample
-from nearcast.errors import QuotaExceeded
+from nearcast.errors import NearcastError, QuotaExceeded
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
 
@@ -156,6 +156,10 @@ class Feed:
         self.standing: list[Callable[[], Sequence[msgspec.Struct]]] = []
         """What holds until it changes: told to whoever begins."""
 
+        self.watching: Callable[[str], Awaitable[msgspec.Struct]] | None = None
+        """What is told of a client to whom a viewer looks closely."""
+
+        self._watching: asyncio.Task[None] | None = None
         self._looks = 0
         self._seconds = 0.0
         self.skipped = self.anew = 0
@@ -288,7 +292,27 @@ class Feed:
             broker.journal.problem or broker.archive.problem,
         )
         more = [message for each in self.every_second for message in each()]
+        self._look_closely()
         return [*self._new_transitions(), tick, *more]
+
+    def _look_closely(self) -> None:
+        """Each client once, for all who look at it; not before the last look has ended."""
+        watched = {seat.watched for seat in self._seats if seat.watched is not None and not seat.paused}
+        if watched and (self._watching is None or self._watching.done()):
+            self._watching = self._broker.loop.create_task(self._tell_of(sorted(watched)))
+
+    async def _tell_of(self, clients: Sequence[str]) -> None:
+        assert self.watching is not None
+        for client in clients:
+            try:
+                shown = await self.watching(client)
+            except NearcastError:
+                continue  # it has gone
+            except Exception:
+                log.exception("client %r cannot be shown", client)
+                continue
+            for seat in [seat for seat in self._seats if seat.watched == client]:
+                seat.tell(shown)
 
     def _new_transitions(self) -> list[ShownTransition]:
         live = self._broker.scheming.live

@@ -149,6 +149,11 @@ class SchemeExchange:
             if scheme != NULL:
                 yield half
 
+    def running(self) -> Iterator[tuple[MechanismSpec, BrokerHalf]]:
+        """The same with their specifications; one that some insist on may come twice."""
+        for proxy in (self._proxy, self._pinned):
+            yield from ((scheme, half) for scheme, half in proxy.instances.items() if scheme != NULL)
+
     def clock_of(self, client: Address) -> int:
         """Lamport time of the plan by which this client is where it is, or should be."""
         if not self.follows(client):

@@ -56,11 +56,20 @@ class RuledSchemes(Component):
     def stop(self) -> None:
         self._engine.stop()
 
+    @property
+    def active(self) -> bool:
+        """Whether a rule holds."""
+        return any(self._engine.active(rule.name) for rule, _ in self._rules)
+
+    def evaluate(self) -> None:
+        """Look at all rules now."""
+        self._engine.evaluate()
+
     def statistics(self) -> RuleStatistics:
         return self._engine.statistics()
 
     def _settle(self) -> None:
-        if not any(self._engine.active(rule.name) for rule, _ in self._rules):
+        if not self.active:
             self._broker.transition(self._otherwise)
 
     def _act(self, changed: Rule, actions: tuple[Action, ...]) -> None:

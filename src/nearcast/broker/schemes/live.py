@@ -7,6 +7,7 @@ out through ``send`` and come in through ``receive``, and what must survive a re
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -161,6 +162,7 @@ class LiveSchemes:
         self._host.start()
         self._plan: Final = plan
         self._rules: RuledSchemes | None = None
+        self._rule_set = tuple(plan.rules)
 
     def start(self) -> None:
         """All that an earlier life left was restored: go on, and let rules decide from now on."""
@@ -168,8 +170,8 @@ class LiveSchemes:
         self._broker.exchange.go_on()
         if self._memory.clock > before:
             self._note(self._broker.clients)
-        if self._plan.rules:
-            self._rules = RuledSchemes(self._plan.rules, self._plan.initial)
+        if self._rule_set:
+            self._rules = RuledSchemes(self._rule_set, self._plan.initial)
             self._rules.start(self._host)
 
     def stop(self) -> None:
@@ -306,6 +308,53 @@ class LiveSchemes:
     def scheme_of(self, client: str) -> MechanismSpec:
         """To which it belongs, or is about to be brought."""
         return self._broker.scheme_of(client)
+
+    @property
+    def territory(self) -> Territory:
+        """The ground that schemes cut into channels."""
+        return self._plan.territory
+
+    @property
+    def initial(self) -> MechanismSpec:
+        """What runs when no rule holds."""
+        return self._plan.initial
+
+    @property
+    def rules(self) -> Sequence[SchemeRule]:
+        """Those that decide at present."""
+        return self._rule_set
+
+    def change_rules(self, rules: Sequence[SchemeRule]) -> None:
+        """Let these decide from now on; raises ``InvalidInput`` for one that cannot be here, and then the others go on.
+
+        If one of the others held and none of these does, the initial scheme runs again.
+        """
+        for rule in rules:
+            self._broker.exchange.check(rule.scheme)
+        started = RuledSchemes(rules, self._plan.initial) if rules else None
+        before, self._rules, self._rule_set = self._rules, started, tuple(rules)
+        held = before is not None and before.active
+        if before is not None:
+            before.stop()
+        if started is not None:
+            started.start(self._host)
+            started.evaluate()
+        if held and not (started is not None and started.active):
+            self._broker.transition(self._plan.initial)
+
+    def channels(self) -> dict[MechanismSpec, Counter[str]]:
+        """Of every scheme that somebody is in, how many clients are in each of its channels."""
+        counts: dict[MechanismSpec, Counter[str]] = {}
+        for spec, half in self._broker.exchange.running():
+            if half.contexts:
+                count = counts.setdefault(spec, Counter())
+                for context in half.contexts.values():
+                    count.update(context.channels)
+        return counts
+
+    def channels_of(self, client: str) -> tuple[str, ...]:
+        """Those that a client belongs to; none where its scheme has none."""
+        return self._broker.schemes.context_of(client).channels if client in self._broker.exchange else ()
 
     def takes_part(self, client: str) -> bool:
         """Whether it is in a scheme at all."""

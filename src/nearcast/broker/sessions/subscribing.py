@@ -21,6 +21,7 @@ from nearcast.journal import Journal, Put, SubscriptionEntry
 from nearcast.model.area_text import area_text
 from nearcast.model.delivery import in_area
 from nearcast.model.evaluation import evaluate
+from nearcast.model.predicate_text import to_text as predicate_text
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
 from nearcast.mqtt import names
@@ -274,7 +275,7 @@ def _entry(session: Session, held: Held, what: str, now: Instant) -> Subscriptio
         "subscribed" if what == "subscribed" else "unsubscribed",
         subscription.topic,
         None if subscription.area is None else area_text(subscription.area),
-        None if subscription.where is None else str(subscription.where),
+        None if subscription.where is None else predicate_text(subscription.where),
         subscription.frame.since,
         subscription.frame.until,
         held.no_local,

@@ -13,7 +13,7 @@ from nearcast.metrics.maps import Grid
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS, TimeFrame
 from nearcast.pipeline.observation.attraction import Lingering, attraction_points
-from nearcast.pipeline.observation.audit import audit
+from nearcast.pipeline.observation.audit import audit, audit_by_place
 from nearcast.pipeline.observation.density import crowd, density
 from nearcast.pipeline.observation.forecast import Seasons, forecast
 from nearcast.pipeline.observation.load import fan_out, load
@@ -61,7 +61,7 @@ class Observing:
 
 
 def observations(tables: Mapping[str, DataFrame], stretch: Stretch, how: Observing) -> dict[str, DataFrame]:
-    """Frames by name: ``crowd, density, fan_out, load, audit, points``, and ``forecast`` if a whole season was observed."""
+    """Frames by name: ``crowd, density, fan_out, load, audit, places, points``, and ``forecast`` if a whole season was observed."""
     events, reports = tables["events"], tables["reports"]
     grid = Grid(stretch.middle, how.cell)
     found = {
@@ -70,6 +70,7 @@ def observations(tables: Mapping[str, DataFrame], stretch: Stretch, how: Observi
         "fan_out": fan_out(events, how.window),
         "load": load(events, reports, how.window),
         "audit": audit(events, tables["notifications"], how.window),
+        "places": audit_by_place(events, tables["notifications"], grid),
         "points": attraction_points(reports, Grid(stretch.middle, how.cell / 5), how.crowd, stretch.seconds),
     }
     seasons = how.seasons

@@ -1,0 +1,137 @@
+"""Transitions and rules, by hand; and what was done so far.
+
+Everything is checked before anything changes.  Rules that were changed here hold until the broker is started again: then those of its settings
+file do, which nobody but its owner writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from nearcast.broker.core import Broker
+from nearcast.broker.schemes.settings import SchemeRuleSettings, SchemeTable
+from nearcast.dashboard.contract import Happened, PlansShown, Region, Rules
+from nearcast.errors import InvalidSettings
+from nearcast.model.time import Instant, to_text
+from nearcast.settings_files import Section, parse_settings
+
+REMEMBERED: Final = 200
+MOST_RULES: Final = 64
+_SOON: Final = 5_000_000
+"""Microseconds: a transition of this age is the one that was just asked for."""
+
+
+class _SchemesOnly(Section, frozen=True, kw_only=True):
+    rules: tuple[SchemeRuleSettings, ...] = msgspec.field(default=(), name="rule")
+
+
+class _RulesOnly(Section, frozen=True, kw_only=True):
+    """All that a text of rules may hold."""
+
+    schemes: _SchemesOnly = _SchemesOnly()
+
+
+class Commands:
+    """One for each broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker: Final = broker
+        self._rules = tuple(broker.settings.schemes.rules)
+        self._done: Final[deque[Happened]] = deque(maxlen=REMEMBERED)
+        self._asked: Final[deque[tuple[Instant, str]]] = deque(maxlen=REMEMBERED)
+
+    # Transitions
+
+    async def transition(self, scheme: str, clients: list[str] | None, user: str | None) -> PlansShown:
+        """``InvalidInput``, ``UnknownName`` or ``TransitionFailed``: then nothing has changed."""
+        live, moved = self._broker.scheming.live, asyncio.Event()
+        live.check(scheme)
+        self._asked.append((self._broker.clock.now(), _name(user)))
+        live.transition(scheme, clients)
+        live.when_moved(moved.set)
+        await moved.wait()
+        return self.shown()
+
+    def by(self, at: Instant) -> str | None:
+        """Who asked for a transition of that time, if it was somebody here."""
+        return next((user for asked, user in reversed(self._asked) if 0 <= at - asked < _SOON), None)
+
+    # Rules
+
+    def rules(self) -> Rules:
+        return Rules("\n".join(_written(rule) for rule in self._rules))
+
+    def change_rules(self, text: str, user: str | None) -> Rules:
+        """All of them at once; ``InvalidInput`` says what is wrong with the first that cannot be, and then nothing has changed."""
+        wanted = parse_settings(text, _RulesOnly, "rules", Path()).schemes.rules
+        if len(wanted) > MOST_RULES:
+            raise InvalidSettings(f"{len(wanted)} rules are too many; there may be {MOST_RULES}")
+        now = self._broker.clock.now()
+        self._asked.append((now, _name(user)))
+        self._broker.scheming.live.change_rules([rule.rule() for rule in wanted])
+        self._rules = wanted
+        self._done.append(Happened(to_text(now), f"{len(wanted)} rules hold now", _name(user), None))
+        return self.rules()
+
+    # What there is
+
+    def shown(self) -> PlansShown:
+        broker = self._broker
+        status = broker.scheming.live.status()
+        done = [
+            Happened(
+                to_text(each.time),
+                f"to {each.scheme}",
+                self.by(each.time),
+                None if each.everybody else each.clients,
+            )
+            for each in status.latest
+        ]
+        regions = [
+            Region(
+                each.zone.name,
+                each.zone.center.lat,
+                each.zone.center.lon,
+                each.zone.radius,
+                str(each.scheme),
+                each.plan,
+            )
+            for each in status.regions
+        ]
+        return PlansShown(
+            str(status.scheme),
+            {str(spec): count for spec, count in status.groups.items()},
+            status.waiting,
+            regions,
+            {name: switch.on for name, switch in broker.plans.gateways.items()},
+            self.rules(),
+            sorted([*done, *self._done], key=lambda each: each.at, reverse=True),
+        )
+
+
+def _name(user: str | None) -> str:
+    return "somebody on this machine" if user is None else user
+
+
+def _written(rule: SchemeRuleSettings) -> str:
+    """A rule as it stands in a settings file."""
+    lines = ["[[schemes.rule]]", f"when = {_value(rule.when)}"]
+    given: Mapping[str, float | None] = {"above": rule.above, "below": rule.below, "back_at": rule.back_at}
+    lines += [f"{name} = {_value(value)}" for name, value in given.items() if value is not None]
+    lines += [f"dwell = {_value(str(rule.dwell))}", f"scheme = {_table(rule.scheme)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _table(table: SchemeTable) -> str:
+    return "{ " + ", ".join(f"{name} = {_value(value)}" for name, value in table.items()) + " }"
+
+
+def _value(value: bool | float | str) -> str:
+    """As TOML has it; its basic strings are those of JSON."""
+    return msgspec.json.encode(value).decode()
