@@ -22,6 +22,7 @@ PLAIN = {
     "radio": "Simulate 802.11 among people in a city: nearcast and ns-3, their answers compared and their speed.",
     "routing": "Ask a router's table behind which neighbours a message is wanted, and scan the same entries one by one.",
     "overlay": "Simulate 1,000 routers and 10,000 people who walk, and say how much faster than the clock that is.",
+    "dashboard": "Put the broker under load while ten pages look at its dashboard and while nobody does, in turns.",
     "pipeline": "Match millions of events on Spark, as of their time: nearcast, cell joins in columns and pandas, sedonadb.",
 }
 """Benchmarks without options of their own: the module of that name, and what it does."""

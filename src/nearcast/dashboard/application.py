@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from litestar import Request, Response, Router, get, post, put
 from litestar.di import NamedDependency, Provide
@@ -54,8 +55,9 @@ from nearcast.dashboard.world import Ground, ground_in, middle_of, world_of
 from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError, UnknownName
 from nearcast.model.time import instant
 
-LARGEST_BODY = 256 * 1024
-MOST_ASKED = 10_000
+log: Final = logging.getLogger(__name__)
+LARGEST_BODY: Final = 256 * 1024
+MOST_ASKED: Final = 10_000
 """Clients whose roles are gathered for the legend; later ones come with the live feed."""
 
 
@@ -109,7 +111,7 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
             "pasts": Provide(lambda: pasts, sync_to_thread=False),
         },
         middleware=[guarded],
-        exception_handlers={NearcastError: _told, HTTPException: _told_by_framework},
+        exception_handlers={NearcastError: _told, HTTPException: _told_by_framework, Exception: _failed},
         request_max_body_size=LARGEST_BODY,
         include_in_schema=False,
     )
@@ -274,6 +276,12 @@ def _told(_request: Request[Any, Any, Any], error: NearcastError) -> Response[di
 
 def _told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
     return _problem(error.status_code, type(error).__name__, error.detail)
+
+
+def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    """A mistake of ours: in the log, and not on the wire."""
+    log.error("%s of the dashboard failed", request.url.path, exc_info=error)
+    return _problem(500, "Failed", "the broker made a mistake; see its log")
 
 
 def _problem(status: int, title: str, detail: str) -> Response[dict[str, Any]]:

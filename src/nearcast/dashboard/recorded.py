@@ -82,7 +82,7 @@ class Lake:
     def oldest(self) -> Instant | None:
         """The time of the first row of a day that is there."""
         days = sorted(self.folder.glob("reports/date=*"))[:1] + sorted(self.folder.glob("events/date=*"))[:1]
-        times = [row["time"] for day in days for row in self._rows(day.parent.name, None, day.name, ("time",))]
+        times = [row["time"] for day in days for row in self._rows(day.parent.name, None, day.name, ["time"])]
         return min(times, default=None)
 
     def records(self, at: Instant, seconds: float) -> list[Numbered]:
@@ -113,7 +113,7 @@ class Lake:
         return sorted(found, key=lambda each: each[0])
 
     def _rows(
-        self, table: str, wanted: Any = None, day: str = "", columns: Sequence[str] | None = None
+        self, table: str, wanted: Any = None, day: str = "", columns: list[str] | None = None
     ) -> list[dict[str, Any]]:
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -59,7 +59,7 @@ class Server(Started):
         return int(self._measured.memory_info().rss)
 
     def start(self) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self._temporary = tempfile.TemporaryDirectory(prefix=f"nearcast-{self.name}-", ignore_cleanup_errors=True)
         self.folder = Path(self._temporary.name)
         said = self.folder / "said"
@@ -121,7 +121,8 @@ def generator_core() -> int | None:
     return _ALL_CORES[1] if len(_ALL_CORES) > 1 else None
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Of the loopback."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
