@@ -107,18 +107,22 @@ def run(
     size = size or (QUICK if quick else FULL)
     walk = script(size.walkers, 1 + size.steps)
     laps: dict[bool, list[Lap]] = {False: [], True: []}
-    with on_core(generator_core()), _Shown() as server, _viewers(server.http_port) as viewers:
-        with Crowd(server.port, PAYLOAD) as crowd:
-            lane = _Walk(server, crowd, walk, size.steps)
-            lane.lap(0.0)  # to warm up
-            for pair in range(size.pairs):
-                for watched in (False, True) if pair % 2 else (True, False):
-                    progress(f"pair {pair + 1} of {size.pairs}, {PAGES if watched else 'no'} pages are open")
-                    if watched:
-                        viewers.look()
-                    laps[watched].append(lane.lap(0.0))
-                    if watched:
-                        viewers.away()
+    with (
+        on_core(generator_core()),
+        _Shown() as server,
+        _viewers(server.http_port) as viewers,
+        Crowd(server.port, PAYLOAD) as crowd,
+    ):
+        lane = _Walk(server, crowd, walk, size.steps)
+        lane.lap(0.0)  # to warm up
+        for pair in range(size.pairs):
+            for watched in (False, True) if pair % 2 else (True, False):
+                progress(f"pair {pair + 1} of {size.pairs}, {PAGES if watched else 'no'} pages are open")
+                if watched:
+                    viewers.look()
+                laps[watched].append(lane.lap(0.0))
+                if watched:
+                    viewers.away()
     pairs = [with_.rate / without.rate for with_, without in zip(laps[True], laps[False], strict=True)]
     # By the time of the core that the broker used: what others do on this machine counts less, but what is done
     # at fixed times counts more, the longer a turn takes because of them.
