@@ -419,7 +419,7 @@ def test_an_empty_folder_is_an_error_that_says_what_to_do(tmp_path: Path, capsys
     for folder in (tmp_path, tmp_path / "nowhere"):
         assert report(folder, "--all", "--html") == 1
         (line,) = capsys.readouterr().err.splitlines()
-        assert f"nearcast experiment run all --out {folder}" in line
+        assert f"nearcast experiment run all --quick --out {folder}" in line
     assert list(tmp_path.iterdir()) == []
 
 

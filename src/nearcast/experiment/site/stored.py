@@ -83,7 +83,7 @@ def collect(
         found.append(_stored(out, each, quick=quick, longer=longer))
         tell()
     if not any(each.report or each.damaged for each in found):
-        asked = command_of(found[0].name if len(found) == 1 else "all", quick=bool(quick), longer=longer)
+        asked = command_of(found[0].name if len(found) == 1 else "all", quick=True, longer=longer)
         what = f"no report of {found[0].name}" if len(found) == 1 else "no report of any of these experiments"
         raise InvalidRecord(f"there is {what} in {out}; run it first: {asked} --out {out}")
     return found
