@@ -1,4 +1,4 @@
-"""docs/scenarios.md and docs/operations.md say what is there."""
+"""docs/scenarios.md and docs/operation-logs.md say what is there."""
 
 import re
 from dataclasses import fields
@@ -67,7 +67,7 @@ def test_scenarios_that_are_shown_are_valid(name: str) -> None:
 
 
 def test_every_column_of_a_log_is_shown() -> None:
-    text = (DOCS / "operations.md").read_text()
+    text = (DOCS / "operation-logs.md").read_text()
     shown = [
         name
         for row in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, re.MULTILINE)

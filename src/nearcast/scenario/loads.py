@@ -76,7 +76,7 @@ class RandomPlaces(Publications):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogWorkload(Workload):
-    """What a log of operations says (docs/operations.md)."""
+    """What a log of operations says (docs/operation-logs.md)."""
 
     word: ClassVar[str] = "log"
 

@@ -1,4 +1,4 @@
-"""Operations of clients, and logs of them: what applications did, or are to do again (docs/operations.md).
+"""Operations of clients, and logs of them: what applications did, or are to do again (docs/operation-logs.md).
 
 A log is a file of comma-separated values with a heading, or of JSON lines; both have the same columns.
 """
