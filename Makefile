@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp-ready
 
-.PHONY: help setup demo test check bench status java lock clean
+.PHONY: help setup demo test check docs bench status java lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ check: $(READY) ## ruff, mypy --strict, imports go downwards only
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports --no-logo
 
+docs: $(READY) ## build the site of the documentation, without network, and say where it is
+	@$(BIN)/python -m scripts.website
+
 bench: $(READY) ## install the peers that the package manager offers, then compare (ARGS="--quick")
 	@sh scripts/install-peers
 	@$(BIN)/nearcast bench match $(ARGS)
@@ -43,7 +46,7 @@ lock: $(VENV)/.stamp-bootstrap ## choose and lock all versions anew, with hashes
 	@sh scripts/lock $(BIN)/uv
 
 clean: ## remove the virtual environment, caches and leftovers
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Three steps, because each needs the one before: uv and the build tools; the locked packages; nearcast itself.

@@ -11,13 +11,18 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
-_BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _FILE_AND_NAMES: Final = re.compile(r"`([\w/]+\.py)`((?:,?\s+`[A-Za-z_][\w.]*`)*)")
 
 
 def blocks(document: Path, *kinds: str) -> list[tuple[str, str]]:
     """Kind and content of each block of these kinds."""
-    return [(kind, code) for kind, code in _BLOCK.findall(document.read_text()) if kind in kinds]
+    return [(kind, code) for kind, _, code in titled_blocks(document) if kind in kinds]
+
+
+def titled_blocks(document: Path) -> list[tuple[str, str, str]]:
+    """Kind, title and content of every block."""
+    return _BLOCK.findall(document.read_text())
 
 
 def check_examples(
