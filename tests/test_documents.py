@@ -11,7 +11,12 @@ from nearcast.model import values
 from nearcast.model.cql2 import parse_addressing
 from nearcast.overlay.values import registry
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 MADE_FROM_CODE = {"cli.md", "settings.md", "http.md"}
 """Pages of the site (tests/test_site.py), which are no files of docs."""
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.documents import ROOT, titled_blocks
 from tests.walkthrough import SEARCHED, Walkthrough, assert_like, steps
 
+sys.path.insert(0, str(ROOT))
+from scripts.website.notebooks import executed
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GUIDES = [path for path in sorted((ROOT / "docs" / "how-to").glob("*.md")) if path.name != "index.md"]
+GUIDES.append(ROOT / "docs" / "operations.md")
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def test_the_tutorial(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +55,7 @@ def test_every_guide(
     missing = {program for program in programs(guide) if not shutil.which(program, path=SEARCHED)}
     if missing:
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
-    if "spark" in guide.read_text().lower() and any(kind == "py" for kind, _, _ in titled_blocks(guide)):
+    if any("spark_session" in code for kind, _, code in titled_blocks(guide) if kind == "py"):
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     Walkthrough(tmp_path).follow(guide)
@@ -57,3 +64,11 @@ def test_every_guide(
 def programs(guide: Path) -> set[str]:
     sessions = [code for kind, title, code in titled_blocks(guide) if kind == "console" and not title]
     return {command.split()[0] for session in sessions for command, _ in steps(session)} - {"until", "echo"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_notebook_prints_what_stands_in_it(path: Path, spark: SparkSession) -> None:
+    names: dict[str, Any] = {"__name__": "notebook"}
+    written = json.loads(path.read_text())
+    assert executed(written, names) == written
+    assert names["spark"] is spark
