@@ -109,4 +109,4 @@ def test_links_are_those_of_the_site_and_code_stays_as_it_is(tmp_path: Path) -> 
     assert changed == (
         "[a](contributing.md#habits) [b](source/src/nearcast/errors.py.txt) c\n```py\n[a](../README.md)\n```\n"
     )
-    assert (tmp_path / "source/src/nearcast/errors.py.txt").read_text().startswith('"""Everything a caller may catch.')
+    assert (tmp_path / "source/src/nearcast/errors.py.txt").read_text().startswith('"""Everything a caller may catch')

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.documents import titled_blocks
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, SPARK_PATIENCE
 
 from nearcast.cli import main
 
@@ -95,7 +95,7 @@ class Walkthrough:
             env=self._environment(),
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=SPARK_PATIENCE,  # a simulation takes long on a machine that has other work
             check=False,
         )
         # What fails on purpose is shown with what it says on stderr.

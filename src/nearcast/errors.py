@@ -1,6 +1,6 @@
 """Everything a caller may catch.
 
-::
+As a tree:
 
     NearcastError
     ├── InvalidInput (also a ValueError)   the input was refused and changed nothing

@@ -45,13 +45,29 @@ class Listener:
 
 class ListenSettings(Section, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
+    """Address for MQTT and WebSocket; 0.0.0.0 is every network of this machine."""
+
     port: Port = 1883
+    """Of MQTT without TLS; ``any`` is a free one, ``off`` none."""
+
     tls_port: Port = "off"
+    """Of MQTT with TLS; 8883 is usual."""
+
     websocket_port: Port = "off"
+    """Of MQTT over WebSocket."""
+
     websocket_tls_port: Port = "off"
+    """Of MQTT over WebSocket with TLS."""
+
     http_host: str = "127.0.0.1"
+    """Address for HTTP."""
+
     http_port: Port = 8080
+    """Of HTTP: events, status, metrics."""
+
     http_tls: bool = False
+    """Whether HTTP is HTTPS."""
+
     plain: bool = False
     """Whether listeners without TLS may be reachable from other machines."""
 
@@ -72,7 +88,11 @@ class ListenSettings(Section, frozen=True, kw_only=True):
 
 class TlsSettings(Section, frozen=True, kw_only=True):
     certificate: Path | None = None
+    """PEM, with the chain; without one, see ``auto``."""
+
     key: Path | None = None
+    """Of the certificate."""
+
     client_ca: Path | None = None
     """Clients may show a certificate of this authority instead of a password; its common name is their user name."""
 
@@ -88,18 +108,43 @@ class RuleSettings(Section, frozen=True, kw_only=True):
     """What somebody may do; ``nearcast.broker.access.rules`` says what it means."""
 
     name: str = ""
+    """For messages that refuse something, and for whoever reads the file."""
+
     users: tuple[str, ...] = ()
+    """For these users; ``*`` is everybody with a password."""
+
     groups: tuple[str, ...] = ()
+    """For the users of these groups."""
+
     anonymous: bool = False
+    """For clients without a password."""
+
     clients: tuple[str, ...] = ()
+    """Only if the client id has one of these forms, such as ``phone-*``."""
+
     publish: tuple[str, ...] = ()
+    """Topic filters; ``%u`` is the user's name, ``%c`` the client's id."""
+
     subscribe: tuple[str, ...] = ()
+    """As ``publish``."""
+
     within: dict[str, Any] | None = None
+    """An area in which place and reach of an event must lie."""
+
     reach_at_most: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """Metres from its centre that an event may go; it must have a reach then."""
+
     history_at_most: Duration | None = None
+    """How far subscriptions, queries and messages may look back."""
+
     may_address: bool = False
+    """Whether messages may choose receivers by their context."""
+
     plans: bool = False
+    """Whether transitions may be commanded, and status, journal and dashboard be seen."""
+
     query: bool = False
+    """Whether stored events may be asked for by HTTP."""
 
     def __post_init__(self) -> None:
         if not (self.users or self.groups or self.anonymous):
@@ -128,6 +173,8 @@ class AccessSettings(Section, frozen=True, kw_only=True):
     """The file of users; without one, ``users`` in the data folder."""
 
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Names of groups, and the users in them."""
+
     rules: tuple[RuleSettings, ...] = msgspec.field(default=(), name="rule")
 
     def __post_init__(self) -> None:
@@ -143,25 +190,58 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     """Rates hold for clients of other machines; ``loopback = true`` has them hold for this one's too."""
 
     connections: Count = 100_000
+    """Open at once."""
+
     connections_per_address: Count = 1_000
+    """Open at once from one address."""
+
     connects_per_second: Rate = 1_000.0
+    """Of all clients together."""
+
     connects_per_second_per_address: Rate = 50.0
+    """From one address."""
+
     sessions: Count = 200_000
+    """Kept, with or without a connection."""
+
     subscriptions_per_client: Count = 1_000
+    """Of one client."""
+
     contexts_per_client: Count = 16
+    """Registered by one client."""
+
     packet: Size = Size.of("1 MiB")
+    """The largest that is taken."""
+
     topic_bytes: Count = 1_024
+    """The longest topic or filter."""
+
     topic_levels: Count = 32
+    """The deepest topic or filter."""
+
     retained_messages: Count = 100_000
+    """Kept in all."""
+
     retained_bytes: Size = Size.of("256 MiB")
+    """All of them together."""
+
     publishes_per_second: Rate = 1_000.0
+    """Of one client."""
+
     bytes_per_second: Size = Size.of("8 MiB")
+    """From one client."""
+
     positions_per_second: Rate = 20.0
+    """Reports of one client."""
+
     subscribes_per_second: Rate = 100.0
+    """Of one client."""
+
     burst: Duration = Duration.of("5s")
     """So much of each rate may be used at once after a rest."""
 
     loopback: bool = False
+    """Whether rates hold for clients of this machine, too."""
 
     def __post_init__(self) -> None:
         if not 16 <= self.packet <= 268_435_455 + 5:
@@ -178,10 +258,14 @@ class SessionSettings(Section, frozen=True, kw_only=True):
     """Waiting for one client, connected or not; beyond, the oldest go first."""
 
     queue_bytes: Size = Size.of("16 MiB")
+    """The same in bytes."""
+
     inflight: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 256
     """Unacknowledged in each direction: the receive maximum that the broker announces, and the most that it uses."""
 
     topic_aliases: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 64
+    """Of MQTT 5, in each direction."""
+
     keep_alive: Duration = Duration.of("10m")
     """The longest; clients that ask for a longer one, or for none, are told this one."""
 
@@ -200,7 +284,11 @@ class JournalSettings(Section, frozen=True, kw_only=True):
     """Topic filters of plain QoS 0 messages that are archived as well."""
 
     retention_age: Duration = Duration.of("30d")
+    """Older records are deleted, once they are in the lake."""
+
     retention_size: Size = Size.of("10 GiB")
+    """Beyond, the oldest are deleted, once they are in the lake."""
+
     lake: Path | None = None
     """The folder to which closed stretches are exported; without one, ``lake`` in the data folder."""
 
@@ -234,7 +322,10 @@ class DashboardSettings(Section, frozen=True, kw_only=True):
 
 class LogSettings(Section, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is said at least."""
+
     format: Literal["text", "json"] = "text"
+    """For people, or one JSON object a line."""
 
 
 class BrokerSettings(Section, frozen=True, kw_only=True):

@@ -107,6 +107,7 @@ class Client(Listener):
         await self._link.go_to(address_in(url, here.user, here.password))
 
     def statistics(self) -> ClientStatistics:
+        """How often it has connected, what is in flight, sent again, waiting and dropped."""
         return ClientStatistics(
             self._published,
             len(self._inbox.streams),
@@ -229,6 +230,7 @@ class Client(Listener):
         await self._say(self._presence.announce(topic, area, None if at is None else point_of(at, "at")))
 
     async def unannounce(self, topic: str) -> None:
+        """From now on my events on that topic have no reach unless they say one."""
         await self._say(self._presence.unannounce(topic))
 
     # Subscribing

@@ -100,6 +100,7 @@ class Events(AsyncIterable[Event]):
         return await self._ask_more(self._stream)
 
     def statistics(self) -> StreamStatistics:
+        """What has come, waits to be read, and was dropped."""
         return self._stream.statistics()
 
     async def _more_or_end(self) -> None:

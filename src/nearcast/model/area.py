@@ -53,9 +53,11 @@ class Area(ABC):
 
     @property
     def is_relative(self) -> bool:
+        """Whether it lies around its holder, and moves with it."""
         return self.center is None
 
     def fixed_center(self) -> Point:
+        """The centre of an absolute area; a relative one has none, and raises ``InvalidArea``."""
         if self.center is None:
             raise InvalidArea("the area is relative: anchor it at a position first")
         return self.center

@@ -86,6 +86,7 @@ class ContentFilter:
             raise InvalidPredicate(f"a content filter holds when 'all' or 'any' of its terms hold, not {mode!r}")
 
     def to_predicate(self) -> Predicate:
+        """As a predicate of the model, which decides what it means."""
         predicates = tuple(term.to_predicate() for term in self.terms)
         if len(predicates) == 1:
             return predicates[0]

@@ -179,6 +179,7 @@ class Proximity:
 
     @property
     def moves(self) -> bool:
+        """Whether it goes with its producer instead of lying around an anchor."""
         return self.area.is_relative and self.anchor is None
 
     def reach(self, producer: Point | None) -> Area:

@@ -118,6 +118,7 @@ class History:
     # What is asked
 
     def clients(self) -> tuple[str, ...]:
+        """All of whom anything was ever accepted."""
         return tuple(self._clients)
 
     def client(self, name: str) -> ClientHistory:
@@ -125,9 +126,11 @@ class History:
         return self._clients.get(name) or ClientHistory()
 
     def events(self) -> tuple[Event, ...]:
+        """In the order in which they were published."""
         return tuple(self._events)
 
     def unpublished_at(self, event_id: str) -> Instant | None:
+        """When its publisher took it back; none if it did not."""
         return self._unpublished.get(event_id)
 
     def previous(self, event: Event) -> Event | None:
@@ -156,17 +159,20 @@ class History:
         timelines.setdefault(context, Timeline[Context | None](None)).set(at, MappingProxyType(dict(checked)))
 
     def deregistered(self, client: str, at: Instant, context: str) -> None:
+        """The context is valid until ``at``, that instant excluded."""
         timeline = self.client(client).contexts.get(context)
         if timeline is None or timeline.at(at) is None:
             raise UnknownName(f"client {client!r} has registered no context {context!r}")
         self._report(client, at).contexts[context].set(at, None)
 
     def subscribed(self, client: str, at: Instant, subscription: Subscription) -> None:
+        """Held from ``at`` on; it replaces the client's subscription of the same id."""
         history = self._report(client, at)
         self._end(history, at, subscription.id)
         history.held.append(Held(subscription, at))
 
     def unsubscribed(self, client: str, at: Instant, subscription_id: str) -> None:
+        """No longer held from ``at`` on."""
         if not any(
             held.unsubscribed is None and held.subscription.id == subscription_id for held in self.client(client).held
         ):
@@ -174,6 +180,7 @@ class History:
         self._end(self._report(client, at), at, subscription_id)
 
     def accepts_addressed(self, client: str, at: Instant, accepts: bool) -> None:
+        """Whether, from ``at`` on, it takes what is addressed to its contexts without a subscription."""
         self._report(client, at).accepts_addressed.set(at, accepts)
 
     def disconnected(self, client: str, at: Instant, session_expiry: int = 0) -> None:
@@ -209,11 +216,13 @@ class History:
         self._report(client, at)
 
     def published(self, event: Event) -> None:
+        """An event was accepted; its id must be new."""
         if any(other.id == event.id for other in self._events):
             raise InvalidEvent(f"event {event.id!r} was published already")
         self._events.append(event)
 
     def unpublished(self, event_id: str, at: Instant) -> None:
+        """Its publisher took it back: nothing of it is delivered from ``at`` on."""
         self._unpublished.setdefault(event_id, at)
 
     def _report(self, client: str, at: Instant) -> ClientHistory:

@@ -135,6 +135,7 @@ class TimeFrame:
         return cls(moment(since, now), moment(until, now))
 
     def contains(self, at: Instant) -> bool:
+        """Whether the instant lies in the frame; ``until`` itself does not."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
