@@ -81,7 +81,7 @@ def test_a_nearer_copy_is_asked_before_the_publisher() -> None:
     crowd.subscribe("n4", "t")
     crowd.run(5)
     crowd.download("n3", made)
-    crowd.run(10)
+    crowd.run(25)
     assert set(_served(crowd)) <= {"n0", "n5"}
     before = _served(crowd)
     crowd.subscribe("n4", "t")  # hears of the new copy with the past
@@ -97,7 +97,7 @@ def test_who_does_not_have_it_says_so_and_the_next_is_asked() -> None:
     made = crowd.publish("n0", "x", "t")
     crowd.run(5)
     crowd.download("n3", made)
-    crowd.run(10)
+    crowd.run(25)
     del crowd.stores["n3"].nucleus.held[made.key]
     crowd.subscribe("n4", "t")
     crowd.run(5)
@@ -114,7 +114,7 @@ def test_the_publisher_has_failed_and_its_cell_still_has_it() -> None:
     made = crowd.publish("n0", "x", "t", content=bytes(5_000))
     crowd.run(5)
     crowd.world.hosts["n0"].fail()
-    crowd.run(10)
+    crowd.run(25)
     crowd.download("n3", made)
     crowd.run(20)
     assert [outcome.content for outcome in _downloads(crowd)] == [bytes(5_000)]
@@ -148,7 +148,7 @@ def test_what_was_unpublished_is_still_with_those_who_downloaded_it() -> None:
     made = crowd.publish("n0", "x", "t")
     crowd.run(5)
     crowd.download("n3", made)
-    crowd.run(10)
+    crowd.run(25)
     crowd.unpublish("n0", "x")
     crowd.run(5)
     assert made.key not in crowd.stores["n5"].nucleus.held
@@ -160,7 +160,7 @@ def test_a_liar_that_sends_something_else_does_not_keep_anybody_from_getting_it(
     made = crowd.publish("n0", "x", "t")
     crowd.run(5)
     crowd.download("n3", made)
-    crowd.run(10)
+    crowd.run(25)
     crowd.stores["n3"].nucleus.held[made.key] = Publication(made, b"CONTENT")
     crowd.subscribe("n4", "t")
     crowd.run(5)
@@ -185,7 +185,7 @@ def test_answers_of_those_who_were_not_asked_count_for_nothing() -> None:
     download = there._downloading._open[number]
     assert download.at == Destination(Cell(1, 0), "nobody")
     assert not download.assembly.size
-    crowd.run(10)
+    crowd.run(25)
     assert got == [b"content"]
 
 
@@ -205,7 +205,7 @@ def test_large_objects_come_whole_although_much_is_lost(share: float) -> None:
 def test_who_joins_gets_copies_of_all_that_its_cell_keeps_some_at_a_time() -> None:
     crowd = _row()
     made = [crowd.publish("n0", f"{number}", "t", content=bytes(3_000)) for number in range(20)]
-    crowd.run(10)
+    crowd.run(25)
     walk(crowd, "n1", 0, number=2)
     most = 0
     for _ in range(300):
@@ -253,7 +253,7 @@ def test_metadata_from_elsewhere_that_nobody_knows() -> None:
     crowd = _row(tries=2)
     crowd.download("n1", metadata("n0", "never", ("t",)))
     crowd.download("n1", Metadata(metadata("n0", "x", ()).key, (), 0, 1, bytes(16)))
-    crowd.run(10)
+    crowd.run(25)
     assert [outcome.failure for outcome in _downloads(crowd)] == [Failure.NOT_FOUND] * 2
 
 

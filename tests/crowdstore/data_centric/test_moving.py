@@ -151,7 +151,7 @@ def test_places_of_copies_follow_those_who_have_them() -> None:
     made = crowd.publish("n3", "x", tag)
     crowd.run(5)
     crowd.download("n1", made)
-    crowd.run(10)
+    crowd.run(25)
 
     def places() -> dict[str, tuple[int, int]]:
         found = storage(crowd, "n0").desk.state.indexed(made.key)

@@ -137,7 +137,7 @@ class Geography:
         return {name: destinations for name, destinations in found.items() if destinations}
 
 
-def crowd(populated: Mapping[Cell, int] | Sequence[Cell], columns: int, rows: int) -> Geography:
+def crowd(populated: Mapping[Cell, int] | Sequence[Cell], columns: int, rows: int, *, skip: bool = True) -> Geography:
     """So many hosts in each cell, at places all over it; after all have settled."""
     counts = populated if isinstance(populated, Mapping) else dict.fromkeys(populated, 1)
     places = [
@@ -145,7 +145,7 @@ def crowd(populated: Mapping[Cell, int] | Sequence[Cell], columns: int, rows: in
         for cell, count in counts.items()
         for n in range(count)
     ]
-    geography = Geography(columns, rows, places)
+    geography = Geography(columns, rows, places, presence=Presence(skip=skip))
     geography.run(SETTLED)
     return geography
 

@@ -41,12 +41,15 @@ def members(geography: Geography, cell: Cell) -> set[str]:
     return {name for name in geography.names if geography.router(name).cell == cell}
 
 
-@settings(max_examples=25)
+@pytest.mark.parametrize("skip", [False, True])
+@settings(max_examples=15)
 @given(populations(), st.data())
 def test_messages_reach_all_members_of_their_cells_or_of_the_nearest_ones(
-    population: dict[Cell, int], data: st.DataObject
+    skip: bool, population: dict[Cell, int], data: st.DataObject
 ) -> None:
-    geography = crowd(population, COLUMNS, ROWS)
+    geography = crowd(population, COLUMNS, ROWS, skip=skip)
+    if skip:
+        geography.run(30)  # until all who are in reach have been heard steadily
     for number in range(6):
         source = data.draw(st.sampled_from(geography.names))
         targets = data.draw(st.lists(st.sampled_from(ALL), min_size=1, max_size=4, unique=True))
@@ -66,7 +69,8 @@ def test_messages_reach_all_members_of_their_cells_or_of_the_nearest_ones(
             geography.router(source).route([Destination(target)], b"alone")
         before = geography.sent()
         geography.run(1)
-        assert together <= geography.sent() - before
+        if not skip:  # else it depends on where the members stand that messages go through
+            assert together <= geography.sent() - before
     assert geography.total("lost") == geography.total("duplicates") == 0
 
 

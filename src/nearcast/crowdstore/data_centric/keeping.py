@@ -90,12 +90,7 @@ class Keeping:
             return self.take(remembered(Gone(True, message.key.owner, message.key.name, message.at), desk))
         if isinstance(message, Relocated):
             return message.node == source and self._relocated(message)
-        if isinstance(message, Replicated):
-            found = desk.state.indexed(message.key)
-            place = Place(message.at, message.node, message.column, message.row)
-            if found is not None:
-                self.take(msgspec.structs.replace(found, item=found.item.with_replicas([place])))
-        elif isinstance(message, Entrusted):
+        if isinstance(message, Entrusted):
             self.absorb(message.entries)
         return True
 
@@ -106,6 +101,16 @@ class Keeping:
         if self._acts() and self._desk.state.indexed(indexed.key) is not None and not self._matching.acted(indexed):
             self._matching.publication(indexed)
         return True
+
+    def replicated(self, source: Address, message: Replicated) -> None:
+        """A hint; of others' copies nobody may speak."""
+        if message.node != source:
+            return
+        place = Place(message.at, message.node, message.column, message.row)
+        for key in message.keys:
+            found = self._desk.state.indexed(key)
+            if found is not None:
+                self.take(msgspec.structs.replace(found, item=found.item.with_replicas([place])))
 
     def take(self, entry: Entry) -> bool:
         """Keep it; if that is new, and this host acts for the cell, tell whom it concerns.  False if it cannot be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from nearcast.crowdstore.data_centric.announcing import Announcing
 from nearcast.crowdstore.data_centric.anti_entropy import AntiEntropy
 from nearcast.crowdstore.data_centric.copies import Copies
 from nearcast.crowdstore.data_centric.desk import Desk
@@ -31,6 +32,7 @@ from nearcast.crowdstore.data_centric.messages import (
     Located,
     Notify,
     Operation,
+    Replicated,
     State,
     Sums,
 )
@@ -58,13 +60,16 @@ class DataCentricStorage(Storage, Passenger):
         self._nucleus: Final = nucleus
         self._settings: Final = settings
         desk = self.desk = Desk(nucleus, grid, settings.memory)
-        presence = Presence(beacon=settings.beacon, settle=settings.settle)
+        presence = Presence(beacon=settings.beacon, settle=settings.settle, skip=settings.skip)
         desk.router = CellRouter(nucleus.host, nucleus.link.interface, grid, self, presence)
         self._operations: Final = Operations(desk, settings.timeout, settings.tries)
         self._downloading: Final = Downloading(desk, settings.timeout, self._operations.number)
         self._copies: Final = Copies(desk, self._downloading, settings.tries)
         self._requests: Final = Requests(desk, self._operations)
-        self._retrieving: Final = Retrieving(desk, self._operations, self._downloading, self._copies, settings.tries)
+        self._announcing: Final = Announcing(desk, settings.gather)
+        self._retrieving: Final = Retrieving(
+            desk, self._operations, self._downloading, self._copies, self._announcing, settings.tries
+        )
         self._matching: Final = Matching(desk, settings.patience)
         self._keeping: Final = Keeping(
             desk, self._matching, settings.batch, self._acts, self._copies.lacks, self._copies.withdrawn
@@ -100,6 +105,7 @@ class DataCentricStorage(Storage, Passenger):
         self._downloading.stop()
         self._handing_over.stop()
         self._retrieving.stop()
+        self._announcing.stop()
         self.desk.router.stop()
 
     # Storage
@@ -188,6 +194,8 @@ class DataCentricStorage(Storage, Passenger):
             publication = self._copies.told(message)
             if publication is not None and self._keeping.take(Kept(publication.metadata)):
                 self._copies.hold(publication)
+        elif isinstance(message, Replicated):
+            self._keeping.replicated(source, message)
         elif isinstance(message, Digest):
             if self._settings.anti_entropy and self.joining.complete:
                 self._anti_entropy.receive(source, message)

@@ -65,10 +65,10 @@ class Relocated(Operation, frozen=True, tag="crowd-relocated"):
     at: Instant
 
 
-class Replicated(Operation, frozen=True, tag="crowd-replicated"):
-    """The sender has a copy."""
+class Replicated(Message, frozen=True, tag="crowd-replicated"):
+    """The sender has copies; nobody answers."""
 
-    key: ObjectKey
+    keys: Annotated[tuple[ObjectKey, ...], Meta(max_length=MOST)]
     node: Name
     column: Coordinate
     row: Coordinate

@@ -36,5 +36,9 @@ class Settings(Manner, frozen=True, kw_only=True):
     patience: Annotated[float, _seconds("how long a notification waits for a receiver that has moved")] = 120.0
     memory: Annotated[float, _seconds("how long it is remembered that something was withdrawn")] = 600.0
     hand_over: Annotated[bool, Meta(description="cells that empty and fill hand over what they keep")] = True
+    skip: Annotated[bool, Meta(description="messages skip cells where hosts farther away are heard steadily")] = True
+    gather: Annotated[
+        float, _seconds("how long a host gathers copies that it has downloaded before it tells others of them")
+    ] = 20.0
     anti_entropy: Annotated[bool, Meta(description="members of a cell compare what they keep")] = True
     period: Annotated[float, _seconds("how often they do")] = 10.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from nearcast.crowdstore.data_centric.announcing import Announcing
 from nearcast.crowdstore.data_centric.copies import Copies
 from nearcast.crowdstore.data_centric.desk import Desk
 from nearcast.crowdstore.data_centric.downloading import Downloading, sources_of
 from nearcast.crowdstore.data_centric.entries import Item
-from nearcast.crowdstore.data_centric.messages import Locate, Located, Replicated
+from nearcast.crowdstore.data_centric.messages import Locate, Located
 from nearcast.crowdstore.data_centric.operations import Operations
 from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication
@@ -21,12 +22,14 @@ KNOWN: Final = 4_096
 
 class Retrieving:
     def __init__(
-        self, desk: Desk, operations: Operations, downloading: Downloading, copies: Copies, tries: int
-    ) -> None:
+        self, desk: Desk, operations: Operations, downloading: Downloading, copies: Copies, announcing: Announcing,
+        tries: int,
+    ) -> None:  # fmt: skip
         self._desk: Final = desk
         self._operations: Final = operations
         self._downloading: Final = downloading
         self._copies: Final = copies
+        self._announcing: Final = announcing
         self._tries: Final = tries
         self._known: Final[dict[ObjectKey, Item]] = {}
         self._locating: Final[dict[int, tuple[Metadata, Done]]] = {}
@@ -74,13 +77,10 @@ class Retrieving:
 
     def _fetch(self, item: Item, done: Done) -> None:
         sources = sources_of(item, self._desk, self._tries)
-        self._downloading.begin(item.metadata, sources, partial(self._got, item.metadata, done))
+        self._downloading.begin(item.metadata, sources, partial(self._got, item, done))
 
-    def _got(self, metadata: Metadata, done: Done, content: bytes | None, failure: Failure | None) -> None:
+    def _got(self, item: Item, done: Done, content: bytes | None, failure: Failure | None) -> None:
         if content is not None:
-            desk = self._desk
-            self._copies.hold_for_itself(Publication(metadata, content))
-            number = self._operations.number()
-            copy = Replicated(number, metadata.key, desk.router.address, *desk.here, desk.now())
-            self._operations.begin(number, [(desk.homes(metadata.tags), copy)])
+            self._copies.hold_for_itself(Publication(item.metadata, content))
+            self._announcing.has(item)
         done(Outcome(failure, content))

@@ -30,10 +30,13 @@ class Neighbourhood:
         self._random: Final = host.random("cell router")
         self._looking: Cancellable | None = None
         self._beacon_timer: Cancellable | None = None
-        self.around: Final = Surroundings(grid, host.now)
+        self.around: Final = Surroundings(grid, host.now, presence.beacon)
         self.here = Whereabouts(grid, presence.settle)
         self.cells: tuple[Cell, ...] = ()
         """Around the cell that this host is in, populated or not."""
+
+        self.skip: Final = presence.skip
+        self._expired = host.now()
 
     def start(self) -> None:
         if self._host.sensor is not None:
@@ -88,16 +91,30 @@ class Neighbourhood:
         pause = self._presence.beacon * (0.75 + 0.5 * self._random.random())
         self._beacon_timer = self._host.timers.after(pause, self._say_beacon)
 
+    def spoken(self) -> None:
+        """This host has told its cell something: all who are near heard that it is there, and its next beacon can wait (GPSR, 2.1)."""
+        if self._beacon_timer is not None:
+            self._beacon_timer.cancel()
+            self._arm()
+            self._expire()
+
     def _say_beacon(self) -> None:
         if self._beacon_timer is not None:
             self._beacon_timer.cancel()
         self._arm()
-        silence = self._presence.missed * self._presence.beacon
-        for name, cell in self.around.expire(self._host.now() - round(silence * MICROSECONDS)):
-            self._left(name, cell)
+        self._expire()
         place = self.here.place
         if place is not None:
             self._say(Beacon(2 * self._grid.number(place) + (not self.here.member)))
+
+    def _expire(self) -> None:
+        """Now and then."""
+        now, period = self._host.now(), self._presence.beacon * MICROSECONDS
+        if now - self._expired < period / 2:
+            return
+        self._expired = now
+        for name, cell in self.around.expire(now - round(self._presence.missed * period)):
+            self._left(name, cell)
 
     def hear(self, sender: Address, place: int) -> None:
         """A beacon."""

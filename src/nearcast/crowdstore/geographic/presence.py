@@ -38,21 +38,35 @@ class Presence:
     look: float = 1.0
     """Seconds between looks at the location sensor."""
 
+    skip: bool = True
+    """Messages skip cells where somebody farther away is heard steadily; else they go from each cell to one around it, as in the paper."""
+
     def __post_init__(self) -> None:
         if not (self.beacon > 0 and self.missed >= 1.25 and self.settle >= 0 and self.look > 0):
             raise InvalidSettings(f"beacons, and looks at the sensor, need times between them: {self}")
 
 
+STEADY: Final = 10
+"""Beacons in a row without a gap, after which a link counts as good: of one that loses a tenth of them, that is true for a third of the time, of
+one that loses a quarter, for a twentieth."""
+
+GAP: Final = 1.5
+"""Periods: two beacons that follow each other are never farther apart, unless one between them was lost."""
+
+
 class Heard:
     """A host that was heard lately."""
 
-    __slots__ = ("place", "suspect", "time")
+    __slots__ = ("place", "row", "suspect", "time")
 
     def __init__(self, place: int, time: Instant) -> None:
         self.place = place
         """As in its beacon."""
 
         self.time = time
+        self.row = 1
+        """So many of its beacons were heard without a gap."""
+
         self.suspect = False
         """What was sent to it since its last beacon was not acknowledged."""
 
@@ -60,19 +74,22 @@ class Heard:
 class Surroundings:
     """Those heard lately, by name and by cell."""
 
-    def __init__(self, grid: CellGrid, now: Callable[[], Instant]) -> None:
+    def __init__(self, grid: CellGrid, now: Callable[[], Instant], beacon: float) -> None:
         self.heard: Final[dict[Address, Heard]] = {}
         self.by_cell: Final[dict[Cell, dict[Address, Heard]]] = {}
         """Only members: who moves is in no cell."""
 
         self.now: Final = now
         self._grid: Final = grid
+        self._gap: Final = round(GAP * beacon * MICROSECONDS)
 
     def beacon(self, sender: Address, place: int) -> tuple[Cell | None, Cell | None] | None:
         """Take one; the cells that the sender has left and joined by that, if it did either.  Called very often."""
         known = self.heard.get(sender)
         if known is not None and known.place == place:
-            known.time = self.now()
+            now = self.now()
+            known.row = known.row + 1 if now - known.time <= self._gap else 1
+            known.time = now
             known.suspect = False
             return None
         return self._changed(sender, known, place)
@@ -109,10 +126,16 @@ class Surroundings:
         """Its members that have not been in vain since their last beacon."""
         return [name for name, known in self.by_cell.get(cell, {}).items() if not known.suspect]
 
+    def steady(self, cell: Cell) -> list[Address]:
+        """Those of them that are heard without gaps: however far away they are, what is sent to them arrives."""
+        members = self.by_cell.get(cell, {}).items()
+        return [name for name, known in members if known.row >= STEADY and not known.suspect]
+
     def suspect(self, name: Address) -> None:
         known = self.heard.get(name)
         if known is not None:
             known.suspect = True
+            known.row = 0
 
     def clear(self) -> None:
         self.heard.clear()

@@ -162,7 +162,8 @@ class CellRouter(Router):
     def _tell(self, told: Told) -> None:
         if self._endpoint is not None:
             self.tally.told += 1
-            self._endpoint.broadcast(told)
+            if self._endpoint.broadcast(told) is not Sending.DROPPED:
+                self._neighbourhood.spoken()
 
     def _send(self, to: Address, packet: Packet) -> None:
         if self._endpoint is not None and self._endpoint.send(to, packet) is Sending.DROPPED:
@@ -174,6 +175,7 @@ class CellRouter(Router):
         if isinstance(message, Beacon):
             self.hear(sender, message.place)
         elif isinstance(message, Told):
+            self.hear(sender, 2 * message.cell)
             self._be_told(message)
         elif isinstance(message, Packet):
             self._take(message)

@@ -1,5 +1,9 @@
 """Packets on their way (THYME 5.8.1): to whom next, and what if the link says that it was in vain.
 
+A message goes to the cell in reach that is nearest to its goal.  In the paper that is one of the eight around, which are in reach from wherever in
+the own cell; here also one farther away, if somebody in it is heard steadily.  Each such step gets nearer to the goal, so nothing that is
+known of walks round voids changes: those go along the eight.
+
 What the paper leaves open, and we decide: of the members of the next cell, one after the other gets the messages, so that the load is spread; if
 a link says that one did not get it, another one does, then another cell; a host that moves is heard of by its beacons too, so that
 answers reach it, but nobody sends through it.
@@ -81,13 +85,17 @@ class Transit:
         place, goal = here.place, self._grid.cell(target.cell)
         if place is None or (not here.member and packet.source != self._address):
             return None
-        usable = {cell: names for cell in self._neighbourhood.cells if (names := around.usable(cell))}
+        usable = {cell: found for cell in self._neighbourhood.cells if (found := around.usable(cell))}
+        names: list[Address] = []
         if here.member:
             walk = None if target.walk is None else (self._grid.cell(target.walk[0]), self._grid.cell(target.walk[1]))
             last = self._grid.cell(packet.last)
             following = step(self._grid, place, goal, usable, walk, last if last != place else None)
             cell, walk = following.cell, following.walk
-            if cell is None or walk is not None:
+            if cell is not None and walk is None:
+                if self._neighbourhood.skip and cell != goal:
+                    cell, names = self._skipped(cell, goal)
+            else:
                 far = self._farther(place, goal, place if walk is None else walk[0])
                 cell, walk = (far, None) if far is not None else (cell, walk)
             begins = packet.source == self._address and last == place and target.node not in around.heard
@@ -97,18 +105,27 @@ class Transit:
                 heard = [each for each in around.by_cell if each != place and around.usable(each)]
                 cell = min(heard, key=lambda each: rank(each, goal), default=None)
         else:
-            if names := around.usable(place):
-                usable[place] = names
+            if own := around.usable(place):
+                usable[place] = own
             cell, walk = min(usable, key=lambda each: rank(each, goal), default=None), None
         if cell is None:
             known = None if target.node is None else around.heard.get(target.node)
             return None if target.node is None or known is None or known.suspect else (target.node, target)
-        names = usable.get(cell) or around.usable(cell)
+        names = names or usable.get(cell) or around.usable(cell)
         if target.node in names and cell == goal:
             chosen.setdefault(cell, target.node)
         address = chosen.setdefault(cell, names[packet.number % len(names)])
         numbers = None if walk is None else (self._grid.number(walk[0]), self._grid.number(walk[1]))
         return address, Target(target.cell, target.node, numbers)
+
+    def _skipped(self, cell: Cell, goal: Cell) -> tuple[Cell, list[Address]]:
+        """A farther one that is nearer to the goal, with those in it to whom the link is good; or the cell itself, with none."""
+        around, best = self._neighbourhood.around, rank(cell, goal)
+        names: list[Address] = []
+        for far in around.by_cell:
+            if (found := rank(far, goal)) < best and (steady := around.steady(far)):
+                cell, best, names = far, found, steady
+        return cell, names
 
     def _farther(self, place: Cell, goal: Cell, began: Cell) -> Cell | None:
         """Before a message goes round a void: a cell beyond it that happens to be in reach, and is nearer than where the walk began."""
