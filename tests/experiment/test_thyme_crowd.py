@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from nearcast.crowdstore.objects import Metadata, ObjectKey
+from nearcast.experiment.checks import Outcome
+from nearcast.experiment.measures import computed
 from nearcast.experiment.thyme.book import MARGIN, Book, Thing, Wish
-from nearcast.experiment.thyme.evaluation import evaluated
+from nearcast.experiment.thyme.evaluation import DCS, PL_SG, evaluated
+from nearcast.experiment.thyme.radio import PROFILE, RANGE
+from nearcast.experiment.thyme.reporting import worst
+from nearcast.experiment.thyme.static import TH1
+from nearcast.experiment.thyme.sweep import SWEEP
 from nearcast.model.time import MICROSECONDS
+from nearcast.runtime.simulation.radio.modulation import success_probability
 
 
 def _thing(name: str, at: float, withdrawn: float | None = None) -> Thing:
@@ -48,3 +55,50 @@ def test_a_small_crowd_is_measured_twice_alike(failing: float) -> None:
 def test_who_walks_changes_what_is_sent() -> None:
     standing, walking = (evaluated(1, mechanism="PL/SG", nodes=16, share=0.1, speed=speed) for speed in (0.0, 2.5))
     assert standing != walking
+
+
+def test_frames_that_get_lost_are_lost_to_applications() -> None:
+    all_came, some_lost, nothing = (
+        evaluated(1, mechanism=PL_SG, nodes=16, share=0.2, growth=0.3, loss=loss) for loss in (0.0, 0.2, 1.0)
+    )
+    assert all_came["notification success"] == 1.0
+    assert 0.3 < some_lost["notification success"] < 1.0
+    assert nothing["notification success"] < 0.3  # of own objects only
+    assert nothing["download hops"] == 0.0
+
+
+def test_without_skipped_cells_more_is_forwarded() -> None:
+    ours, papers = (evaluated(1, mechanism=DCS, nodes=36, share=0.1, skip=skip) for skip in (True, False))
+    assert papers["bytes forwarded"] > 1.1 * ours["bytes forwarded"]
+    assert 1.0 <= ours["download hops"] <= papers["download hops"]
+
+
+def test_more_kinds_of_tags_bring_fewer_notifications() -> None:
+    few, many = (evaluated(1, mechanism=PL_SG, nodes=16, share=0.2, growth=growth) for growth in (0.3, 0.9))
+    assert few["notification due"] > 2 * many["notification due"]
+
+
+def test_the_radio_reaches_as_far_as_the_paper_says() -> None:
+    def arrives(metres: float) -> float:
+        ratio = 10.0 ** ((PROFILE.power_at(metres) - PROFILE.noise_dbm) / 10.0)
+        return success_probability(PROFILE.family, PROFILE.data_rate, ratio, 8 * 150)
+
+    assert arrives(RANGE) > 0.95
+    assert arrives(RANGE + 20) < 0.01
+
+
+def test_an_operation_of_which_there_is_none_has_not_failed() -> None:
+    outcome: Outcome = {"a": computed({"publish success": 0.9}), "b": computed({"publish success": 0.8})}
+    assert worst(["a", "b"], "publish")(outcome) == 0.8
+    assert worst(["a", "b"], "unsubscribe")(outcome) == 1.0
+
+
+def test_what_is_usual_in_the_sweep_is_the_run_of_th1() -> None:
+    of = {run.digest: run.name for run in TH1.computed(False)}
+    usual = {run.name: of[run.digest] for run in SWEEP.computed(False) if run.digest in of}
+    assert usual == {
+        "PL/SG-period-15": "PL/SG-196",
+        "DCS-beacon-2": "DCS-196",
+        "PL/SG-growth-0.8": "PL/SG-196",
+        "DCS-growth-0.8": "DCS-196",
+    }

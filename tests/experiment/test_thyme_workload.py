@@ -11,7 +11,7 @@ import pytest
 from nearcast.errors import InvalidInput
 from nearcast.experiment.thyme.logs import read_posts
 from nearcast.experiment.thyme.moving import Walks, cell
-from nearcast.experiment.thyme.posts import Zipf, match_posts, popular_tags
+from nearcast.experiment.thyme.posts import BREADTH, GROWTH, Tags, Zipf, match_posts, popular_tags
 from nearcast.experiment.thyme.venue import SIZES, area, connected, places
 from nearcast.experiment.thyme.workload import BREAK, FINAL_WHISTLE, Kind, Operation, operations
 
@@ -67,6 +67,45 @@ def test_ranks_come_by_their_shares() -> None:
     for rank in range(10):
         assert law.share(rank) == pytest.approx(law.share(0) / (rank + 1))
         assert _near(drawn.count(rank), 20_000 * law.share(rank))
+
+
+@pytest.mark.parametrize("growth", [0.5, GROWTH])
+def test_tags_grow_as_a_power_of_their_uses(growth: float) -> None:
+    """The mean number of different ones has a closed form (Pitman, Combinatorial stochastic processes, 2006, 3.13)."""
+    uses = (1_000, 8_000)
+    counts: dict[int, list[int]] = {many: [] for many in uses}
+    for seed in range(20):
+        tags, random = Tags(growth), Random(seed)
+        for number in range(1, max(uses) + 1):
+            tags.draw(random)
+            if number in counts:
+                counts[number].append(len(tags))
+    for many, found in counts.items():
+        rising = [
+            math.lgamma(at + many) - math.lgamma(at) for at in (BREADTH + growth, BREADTH)
+        ]  # of the rising factorials
+        expected = BREADTH / growth * (math.exp(rising[0] - rising[1]) - 1.0)
+        deviation = math.sqrt(sum((count - expected) ** 2 for count in found) / len(found))
+        assert abs(sum(found) / len(found) - expected) < 4 * deviation / math.sqrt(len(found))
+
+
+def test_most_tags_are_used_once_and_none_twice_in_a_post() -> None:
+    posts = match_posts(196, Random(5))
+    uses: dict[str, int] = {}
+    for post in posts:
+        assert len(set(post.tags)) == len(post.tags)
+        for tag in post.tags:
+            uses[tag] = uses.get(tag, 0) + 1
+    once = sum(count == 1 for count in uses.values()) / len(uses)
+    assert GROWTH - 0.05 < once < GROWTH + 0.05
+    # Fewer different ones than a sample of all tweets has: 7,728 among 16,062 uses.
+    assert 0.4 < len(uses) / (7_728 * (sum(uses.values()) / 16_062) ** GROWTH) < 0.8
+
+
+@pytest.mark.parametrize(("growth", "breadth"), [(1.0, 1.0), (-0.1, 1.0), (0.5, 0.0)])
+def test_laws_that_are_none(growth: float, breadth: float) -> None:
+    with pytest.raises(InvalidInput):
+        Tags(growth, breadth)
 
 
 def test_posts_come_in_spikes() -> None:

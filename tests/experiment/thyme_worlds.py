@@ -8,8 +8,8 @@ from nearcast.experiment.checks import Outcome
 from nearcast.experiment.measures import Measures, computed
 from nearcast.experiment.thyme.book import OPERATIONS
 from nearcast.experiment.thyme.evaluation import DCS, MECHANISMS, PL_SG
-from nearcast.experiment.thyme.static import LARGEST, PERIODS
-from nearcast.experiment.thyme.unstable import SHARES, SPEEDS, WAYS
+from nearcast.experiment.thyme.sweep import AROUND, BEACONS, GROWTHS, PERIODS
+from nearcast.experiment.thyme.unstable import LOSSES, SHARES, SPEEDS, WAYS
 from nearcast.experiment.thyme.venue import SIZES
 
 
@@ -31,8 +31,14 @@ def _static(it: str, good: bool) -> Measures:
 
 
 def static(good: bool) -> Outcome:
-    found = {f"{it}-{nodes}": _static(it, good) for it in MECHANISMS for nodes in SIZES}
-    return found | {f"{PL_SG}-{LARGEST}-{period:g}": _static(PL_SG, good) for period in PERIODS}
+    return {f"{it}-{nodes}": _static(it, good) for it in MECHANISMS for nodes in SIZES}
+
+
+def swept(good: bool) -> Outcome:
+    found = {f"{PL_SG}-period-{it:g}": _static(PL_SG, good) for it in PERIODS}
+    found |= {f"{DCS}-beacon-{it:g}": _static(DCS, good) for it in BEACONS}
+    found |= {f"{it}-growth-{growth:g}": _static(it, good) for it in MECHANISMS for growth in GROWTHS}
+    return found | {AROUND: computed({"bytes sent": 2e6})}
 
 
 def failing(good: bool) -> Outcome:
@@ -40,9 +46,8 @@ def failing(good: bool) -> Outcome:
         loses = (it == PL_SG) is good
         success = 1.0 - share * (0.8 if loses else 0.05)
         return computed(
-            {
-                "notification success": success,
-                "download success": success,
+            dict.fromkeys((f"{kind} success" for kind in (*OPERATIONS, "notification")), success)
+            | {
                 "notification latency max": 250.0 * share + 1 if loses else 2.0,
                 "bytes forwarded": 1e5 * (1 + share) if loses else 1e5,
             }
@@ -58,9 +63,21 @@ def walking(good: bool) -> Outcome:
             fall = 0.0
         elif name != DCS and good:
             fall /= 4
-        return computed({"notification success": 1.0 - fall})
+        rates = dict.fromkeys((f"{kind} success" for kind in OPERATIONS), 0.99 if good else 0.5)
+        if name == "DCS-hand-over" and not good:
+            fall = 0.2 * speed
+        hops = 3.0 if (name == PL_SG) is good else 2.0
+        return computed(rates | {"notification success": 1.0 - fall, "download hops": hops})
 
     return {f"{it}-{speed:g}": of(it, speed) for it in WAYS for speed in SPEEDS}
+
+
+def losing(good: bool) -> Outcome:
+    def of(loss: float) -> Measures:
+        success = 1.0 - loss * (1.0 if good else 4.0)
+        return computed(dict.fromkeys((f"{kind} success" for kind in (*OPERATIONS, "notification")), success))
+
+    return {f"{it}-{loss:g}": of(loss) for it in MECHANISMS for loss in LOSSES}
 
 
 WORLDS: dict[str, Callable[..., Outcome]] = {
@@ -69,4 +86,6 @@ WORLDS: dict[str, Callable[..., Outcome]] = {
     "thyme-th3": failing,
     "thyme-th4": failing,
     "thyme-th5": walking,
+    "thyme-sweep": swept,
+    "thyme-loss": losing,
 }

@@ -78,6 +78,12 @@ def test_the_grand_mean_deviates_as_a_sample_does() -> None:
     result = grand_mean([1.0, 2.0, 3.0])
     assert (result.seeds, result.mean, result.deviation) == (3, 2.0, 1.0)
     assert grand_mean([4.0]).deviation is None
+    assert grand_mean([4.0]).interval is None
+    # Student's t with two degrees of freedom: 4.303.
+    assert result.interval == pytest.approx(4.303 / 3**0.5, abs=1e-3)
+    many = grand_mean([0.0, 1.0] * 20)
+    assert many.deviation is not None
+    assert many.interval == pytest.approx(2.023 * many.deviation / 40**0.5, rel=2e-3)
     with pytest.raises(InvalidInput, match="at least one run"):
         grand_mean([])
     with pytest.raises(InvalidInput, match="a number of each"):

@@ -33,12 +33,13 @@ from nearcast.experiment.steam.cost import ST1
 from nearcast.experiment.steam.filtering import ST2
 from nearcast.experiment.steam.latency import ST3
 from nearcast.experiment.thyme.static import TH1, TH2
-from nearcast.experiment.thyme.unstable import TH3, TH4, TH5
+from nearcast.experiment.thyme.sweep import SWEEP
+from nearcast.experiment.thyme.unstable import LOSS, TH3, TH4, TH5
 from nearcast.experiment.total_transitions import E1, E2
 
 BYPASS: Final = (E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, A1, A2, A3, A4, A5, A6, CONSTANTS)
 STEAM: Final = (ST1, ST2, ST3, ST4, ST5)
-THYME: Final = (TH1, TH2, TH3, TH4, TH5)
+THYME: Final = (TH1, TH2, TH3, TH4, TH5, SWEEP, LOSS)
 CONTEXTCAST: Final = (CE1, CE2, CE3, CE4, CE5, CE6, CE7, CE8, CE9, CE10, CE11, CE12, CE13, CE14, CE16, CE18)
 
 

@@ -21,6 +21,11 @@ BANDS: Final = (5.0, 25.0, 50.0, 75.0, 95.0)
 BOX: Final = (2.5, 25.0, 50.0, 75.0, 97.5)
 """Of box plots; the first and the last are the whiskers."""
 
+STUDENT: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+)  # fmt: skip
+"""What Student's t exceeds in 2.5 % of all cases, with 1, 2, ... degrees of freedom; beyond the table, 1.96 + 2.5 / n is as exact."""
+
 
 def grouped_percentiles(group: Wholes, values: Floats, groups: int, percents: Sequence[float]) -> Floats:
     """A row for each of the groups 0, 1, ...; NaN where a group has no value.  No value may be NaN."""
@@ -69,6 +74,15 @@ class GrandMean:
     mean: float
     deviation: float | None
     """Sample standard deviation of the means (n - 1); one run has none."""
+
+    @property
+    def interval(self) -> float | None:
+        """Half of the 95 % confidence interval of the mean, by Student's t; one run has none."""
+        if self.deviation is None:
+            return None
+        freedom = self.seeds - 1
+        quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.5 / freedom
+        return quantile * self.deviation / math.sqrt(self.seeds)
 
 
 T_975: Final = (

@@ -11,15 +11,28 @@ from nearcast.experiment.figures.style import COLOURS, panels, styled
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
 
 
-def lines(series: Mapping[str, Sequence[tuple[float, float | None]]], *, x: str, y: str, title: str) -> Any:
-    """Points (x, y) of each series, those without a value left out; what has the same colour differs by its dashes."""
+def lines(
+    series: Mapping[str, Sequence[tuple[float, float | None]]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    intervals: Mapping[str, Mapping[float, float]] | None = None,
+) -> Any:
+    """Points (x, y) of each series, those without a value left out; what has the same colour differs by its dashes.
+
+    ``intervals``: how far the true value may lie above and below each point, by series and x.
+    """
     known = {name: [(at, value) for at, value in points if value is not None] for name, points in series.items()}
     with styled():
         figure, (axis,) = panels(1, 3.0)
         for number, (name, points) in enumerate(known.items()):
-            axis.plot(
+            halves = (intervals or {}).get(name, {})
+            axis.errorbar(
                 [point[0] for point in points],
                 [point[1] for point in points],
+                yerr=[halves.get(point[0], 0.0) for point in points] if halves else None,
+                capsize=2,
                 color=COLOURS[number % len(COLOURS)],
                 linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
                 marker="o",

@@ -51,13 +51,14 @@ class Crowd:
     """Hosts ``n0``, ``n1``, ...; what they know outlives a time in which they are off."""
 
     def __init__(
-        self, seed: int, mechanism: MechanismSpec, where: Sequence[XY], what: Sequence[Operation], times: Timeline
-    ) -> None:
+        self, seed: int, mechanism: MechanismSpec, where: Sequence[XY], what: Sequence[Operation], times: Timeline,
+        loss: float = 0.0,
+    ) -> None:  # fmt: skip
         self.book: Final = Book()
         self.times: Final = times
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, STADE_DE_FRANCE, len(where))
-        self.radio: Final = CountingRadio(self.simulation, PROFILE, self.world.motion)
+        self.radio: Final = CountingRadio(self.simulation, PROFILE, self.world.motion, loss)
         self.hosts: Final[list[SimulatedHost]] = []
         self._mechanism: Final = mechanism
         self._where: Final = list(where)

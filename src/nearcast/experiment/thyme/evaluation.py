@@ -8,7 +8,7 @@ from typing import Final
 
 from nearcast.experiment.runs import Computed
 from nearcast.experiment.thyme.crowd import STADE_DE_FRANCE, Crowd, Timeline
-from nearcast.experiment.thyme.posts import match_posts
+from nearcast.experiment.thyme.posts import GROWTH, match_posts
 from nearcast.experiment.thyme.venue import CELL, area, places
 from nearcast.experiment.thyme.workload import SECONDS, operations
 from nearcast.transition.specification import MechanismSpec, Scalar
@@ -44,20 +44,27 @@ def evaluated(
     failing: float = 0.0,
     speed: float = 0.0,
     populated: int = 1,
+    loss: float = 0.0,
+    growth: float = GROWTH,
     **parameters: Scalar,
 ) -> dict[str, float]:
-    """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated."""
+    """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated.
+
+    ``loss``: of so many frames the radio says that they have arrived, and they have not.  ``growth``: of the tags (``posts``).
+    """
     random = Random(f"{seed} {nodes} {divided}")
     publishers = random.sample(range(nodes), round(PUBLISHERS * nodes)) if divided else None
     subscribers = None if publishers is None else sorted(set(range(nodes)) - set(publishers))
     # The same operations and places for each mechanism and each share of failures (6.2).
-    every = operations(match_posts(nodes, random), nodes, random, publishers=publishers, subscribers=subscribers)
+    every = operations(
+        match_posts(nodes, random, growth), nodes, random, publishers=publishers, subscribers=subscribers
+    )
     times = Timeline(operations=share * SECONDS)
     squeezed = [each._replace(at=share * each.at) for each in every if share == 1.0 or random.random() < share]
     spec = MechanismSpec.of(
         mechanism, **(_cells(nodes, populated=bool(populated)) if mechanism == DCS else {}), **parameters
     )
-    crowd = Crowd(seed, spec, places(nodes, random), squeezed, times)
+    crowd = Crowd(seed, spec, places(nodes, random), squeezed, times, loss)
     chosen = random.sample(range(nodes), nodes)
     if leaving:
         for node in (publishers or chosen)[: round(leaving * nodes)]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from nearcast.experiment.checks import Check, Outcome, Part, at_least, between
-from nearcast.experiment.experiment import Drawing, Experiment
-from nearcast.experiment.figures.lines import lines
+from nearcast.experiment.checks import Check, Part, at_least, between
+from nearcast.experiment.experiment import Draw, Drawing, Experiment
 from nearcast.experiment.runs import Computed
-from nearcast.experiment.thyme.book import OPERATIONS
 from nearcast.experiment.thyme.evaluation import DCS, MECHANISMS, PL_SG, run_of
+from nearcast.experiment.thyme.reporting import JUDGED, drawn, worst
 from nearcast.experiment.thyme.venue import SIZES
-from nearcast.experiment.values import Value, least, number, quotient
+from nearcast.experiment.values import Value, number, quotient
 
 LARGEST: Final = SIZES[-1]
-PERIODS: Final = (5.0, 15.0, 30.0)
-"""Seconds between two full tables of DSDV: that of ns-3 is 15."""
-
 _ALL: Final = tuple(f"{mechanism}-{nodes}" for mechanism in MECHANISMS for nodes in SIZES)
 
 
@@ -25,21 +20,12 @@ def _runs(quick: bool) -> tuple[Computed, ...]:
     return tuple(run_of(f"{it}-{nodes}", quick, nodes, it) for it in MECHANISMS for nodes in SIZES)
 
 
-def _swept(quick: bool) -> tuple[Computed, ...]:
-    sweep = (run_of(f"{PL_SG}-{LARGEST}-{period:g}", quick, LARGEST, PL_SG, route_period=period) for period in PERIODS)
-    return (*_runs(quick), *sweep)
-
-
 def _ratio(name: str, nodes: int = LARGEST) -> Value:
     return quotient(number(f"{PL_SG}-{nodes}", name), number(f"{DCS}-{nodes}", name))
 
 
-def _lines(name: str, title: str, unit: str) -> Any:
-    def draw(outcomes: Sequence[Outcome]) -> Any:
-        series = {it: [(nodes, outcomes[0][f"{it}-{nodes}"].numbers.get(name)) for nodes in SIZES] for it in MECHANISMS}
-        return lines(series, x="nodes", y=unit, title=title)
-
-    return draw
+def _lines(name: str, title: str, unit: str) -> Draw:
+    return drawn(SIZES, MECHANISMS, name, x="nodes", y=unit, title=title)
 
 
 TH1: Final = Experiment(
@@ -47,7 +33,7 @@ TH1: Final = Experiment(
     document="THYME 6.3",
     title="Traffic of a crowd that stands still",
     runs=lambda _quick: (),
-    computed=_swept,
+    computed=_runs,
     seeds=3,
     checks=(
         Check(
@@ -82,21 +68,6 @@ TH1: Final = Experiment(
             (Part("data frames, PL/SG against DCS", at_least(2.0), _ratio("retransmissions"), " times"),),
             note="far more is taken to be twice",
         ),
-        Check(
-            "TH1.5",
-            "PL/SG sends more than DCS whatever the period of DSDV",
-            "inferred",
-            tuple(
-                Part(
-                    f"{period:g} s",
-                    at_least(1.0),
-                    quotient(number(f"{PL_SG}-{LARGEST}-{period:g}", "bytes sent"), number(f"{DCS}-{LARGEST}", "bytes sent")),
-                    " times",
-                )
-                for period in PERIODS
-            ),
-            note="the paper does not name it",
-        ),
     ),
     drawings=(
         Drawing("sent", "Bytes sent, by crowd", _ALL, _lines("bytes sent", "Bytes at the physical layer", "bytes")),
@@ -105,8 +76,6 @@ TH1: Final = Experiment(
         Drawing("again", "Retransmissions, by crowd", _ALL, _lines("retransmissions", "Retransmissions", "frames")),
     ),
 )  # fmt: skip
-
-_JUDGED: Final = (*OPERATIONS, "notification")
 
 TH2: Final = Experiment(
     name="thyme-th2",
@@ -124,10 +93,10 @@ TH2: Final = Experiment(
                 Part(
                     f"{it}: {kind}, the worst of all crowds",
                     at_least(0.94),
-                    least([number(f"{it}-{nodes}", f"{kind} success") for nodes in SIZES]),
+                    worst([f"{it}-{nodes}" for nodes in SIZES], kind),
                 )
                 for it in MECHANISMS
-                for kind in _JUDGED
+                for kind in JUDGED
             ),
             note="an operation of which a crowd has none is not judged",
         ),
