@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from tests.effort import campaign
 
 from nearcast.crowdstore.objects import Metadata, ObjectKey
 from nearcast.experiment.checks import Outcome
+from nearcast.experiment.figures.data import data_of
 from nearcast.experiment.measures import computed
 from nearcast.experiment.thyme.book import MARGIN, Book, Thing, Wish
 from nearcast.experiment.thyme.evaluation import DCS, PL_SG, evaluated
@@ -13,6 +17,7 @@ from nearcast.experiment.thyme.radio import PROFILE, RANGE
 from nearcast.experiment.thyme.reporting import worst
 from nearcast.experiment.thyme.static import TH1
 from nearcast.experiment.thyme.sweep import SWEEP
+from nearcast.experiment.thyme.unstable import TH4
 from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.simulation.radio.modulation import success_probability
 
@@ -85,6 +90,33 @@ def test_the_radio_reaches_as_far_as_the_paper_says() -> None:
 
     assert arrives(RANGE) > 0.95
     assert arrives(RANGE + 20) < 0.01
+
+
+def test_figures_give_confidence_intervals_over_the_seeds() -> None:
+    drawing = next(it for it in TH4.drawings if it.name == "operations-dcs")
+    seeds: list[Outcome] = [
+        {run: computed({"publish success": value, "download success": 1.0}) for run in drawing.runs}
+        for value in (0.7, 0.8, 0.9)
+    ]
+    table = data_of(drawing.draw(seeds))
+    assert table.columns == ("series", "share of nodes that fail", "share that succeeded", "95 % confidence, ±")
+    (first, *_) = table.rows
+    assert first[:2] == ("publish", 0.0)
+    assert first[2] == pytest.approx(0.8)
+    assert first[3] == pytest.approx(4.303 * 0.1 / 3**0.5, abs=1e-4)
+    alone = data_of(drawing.draw(seeds[:1]))
+    assert alone.rows[0][3] is None
+
+
+@campaign
+@pytest.mark.parametrize("mechanism", [PL_SG, DCS])
+def test_196_nodes_and_720_seconds_take_less_than_five_minutes(mechanism: str) -> None:
+    evaluated(1, mechanism=mechanism, nodes=16, share=0.1)  # compiles
+    start = time.process_time()
+    found = evaluated(1, mechanism=mechanism, nodes=196)
+    assert time.process_time() - start < 300
+    assert found["notification success"] > 0.94
+    assert found["download success"] > 0.94
 
 
 def test_an_operation_of_which_there_is_none_has_not_failed() -> None:

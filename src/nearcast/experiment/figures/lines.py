@@ -44,5 +44,16 @@ def lines(
         axis.set_title(title)
         axis.set_ylim(bottom=min([0.0, *(point[1] for points in known.values() for point in points)]))
         axis.legend(loc="best", ncols=2)
-        attach(figure, ("series", x, y), ((name, *point) for name, points in known.items() for point in points))
+        if intervals is None:
+            attach(figure, ("series", x, y), ((name, *point) for name, points in known.items() for point in points))
+        else:
+            attach(
+                figure,
+                ("series", x, y, "95 % confidence, ±"),
+                (
+                    (name, *point, intervals.get(name, {}).get(point[0]))
+                    for name, points in known.items()
+                    for point in points
+                ),
+            )
         return figure
