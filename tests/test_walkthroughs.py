@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,3 +73,29 @@ def test_every_notebook_prints_what_stands_in_it(path: Path, spark: SparkSession
     written = json.loads(path.read_text())
     assert executed(written, names) == written
     assert names["spark"] is spark
+
+
+def test_the_program_for_node_prints_what_is_said(tmp_path: Path) -> None:
+    """Where its package is found: ``npm install mqtt``, and NODE_PATH if it is not in a folder above."""
+    probe = ["node", "-e", "require('mqtt')"]
+    if not shutil.which("node") or subprocess.run(probe, cwd=tmp_path, capture_output=True, check=False).returncode:
+        pytest.skip("node, or its package mqtt, is not installed")
+    guide = ROOT / "docs" / "how-to" / "mqtt-clients.md"
+    blocks = {title: code for _, title, code in titled_blocks(guide) if title}
+    document = tmp_path / "guide.md"
+    document.write_text(
+        f"""\
+```js title="around-me.js"
+{blocks["around-me.js"]}```
+```console
+$ nearcast serve
+ready
+$ nearcast pub traffic/jam blocked --place 49.8730,8.6510 --attribute severity=4
+...
+$ node around-me.js
+traffic/jam blocked
+```
+"""
+    )
+    assert "`node around-me.js` prints `traffic/jam blocked`" in guide.read_text()
+    Walkthrough(tmp_path).follow(document)

@@ -56,7 +56,7 @@ def _section(path: str, section: type[Section], *, several: bool = False) -> Ite
             meaning = meanings.get(field.name, "").replace("|", "\\|")
             rows.append(f"| `{field.encode_name}` | {_kind(hints[field.name])} | {_default(field)} | {meaning} |")
     if rows:
-        yield "| key | what may stand there | default | meaning |\n|---|---|---|---|"
+        yield "| key | kind | default | meaning |\n|---|---|---|---|"
         yield from rows
         yield ""
     for key, inner, is_list in tables:
