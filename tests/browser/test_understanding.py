@@ -9,6 +9,11 @@ from tests.browser.conftest import Watched, opened, until
 from tests.browser.stage import PLACE, Stage
 
 CELLS: Final = """async () => (await import("./main.js")).map.ground.cells.size"""
+COLOURS: Final = """async () => {
+  const { map } = await import("./main.js");
+  const known = new Set(map.numbers.slice(1));
+  return [...map.ground.cells.keys()].filter((scheme) => known.has(map.ground.colourNumber(scheme)));
+}"""
 IN_THE_PAST: Final = """async () => {
   const { map } = await import("./main.js");
   const index = map.crowd.indexOf("walker");
@@ -57,8 +62,9 @@ def test_a_transition_commanded_on_the_page_is_carried_out_and_seen(pages: Watch
     expect(page.locator("#flash")).to_contain_text("EGRID(factor=20")
     expect(page.locator("#timeline-load .marks line")).to_have_count(1)
     expect(page.locator("#history tbody tr").first).to_contain_text("EGRID")
-    assert until(page, CELLS) > 0
+    assert until(page, CELLS) == 1
     expect(page.locator("#legend")).to_contain_text("EGRID")
+    assert page.evaluate(COLOURS) == ["EGRID(factor=20)"], "cells have the colour of the clients in them"
 
     page.get_by_label("Scheme", exact=True).select_option("RADIAL")
     page.get_by_role("button", name="Exchange").click()

@@ -12,7 +12,8 @@ const LARGE_ENOUGH_FOR_A_LABEL = 64;
 export class Ground {
   layers = { streets: true, cells: true, areas: true };
   heat = null;
-  cells = new Map(); // of each scheme that has any: {features, colour}
+  cells = new Map(); // features of each scheme that has any
+  colourNumber = () => 0; // of a scheme
   regions = [];
   #streets = [];
   #places = [];
@@ -72,7 +73,7 @@ export class Ground {
       const width = Math.max(0.6, Math.min(5, (view.zoom - 11) * 0.6));
       drawStreets(context, view, this.#streets, variable("--street"), width);
     }
-    if (this.layers.cells) for (const { features, colour } of this.cells.values()) this.#paintCells(view, features, colourOf(colour));
+    if (this.layers.cells) for (const [scheme, features] of this.cells) this.#paintCells(view, features, colourOf(this.colourNumber(scheme)));
     if (this.layers.areas) this.#paintPlaces(view);
   }
 

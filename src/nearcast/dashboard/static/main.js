@@ -26,6 +26,7 @@ const present = new Crowd();
 const live = new Live();
 export const map = new LiveMap(present);
 const layers = new Layers(map);
+map.ground.colourNumber = (scheme) => layers.colourNumber(scheme);
 const timelines = new Timelines(byId("timelines"));
 const plans = new Plans();
 const overview = new Overview((event) => {
@@ -86,7 +87,7 @@ function listen() {
   });
   on("tick", (tick) => {
     timelines.add(tick);
-    overview.tick(tick, (scheme) => layers.colourNumber(scheme));
+    overview.tick(tick, map.ground.colourNumber);
     byId("scheme-now").textContent = tick.scheme || "–";
     byId("clients-now").textContent = number(tick.clients);
     show(byId("empty"), tick.clients === 0 && past.at === null);
@@ -104,8 +105,7 @@ function listen() {
     if (!byId("view-plans").hidden) plans.load();
   });
   on("cells", ({ scheme, features }) => {
-    const colour = layers.colourNumber(scheme);
-    if (features.features.length) map.ground.cells.set(scheme, { features: features.features, colour });
+    if (features.features.length) map.ground.cells.set(scheme, features.features);
     else map.ground.cells.delete(scheme);
     map.ground.change();
   });
