@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.crowdstore.crowd import Crowd
 from tests.crowdstore.data_centric.samples import metadata
-from tests.crowdstore.data_centric.venue import JOINED, dcs, in_cell, storage, tag_at, walk
+from tests.crowdstore.data_centric.venue import JOINED, cell_of, dcs, in_cell, storage, tag_at, walk
 from tests.crowdstore.lossy import lossy
 from tests.effort import examples
 
@@ -118,6 +118,20 @@ def test_the_publisher_has_failed_and_its_cell_still_has_it() -> None:
     crowd.download("n3", made)
     crowd.run(20)
     assert [outcome.content for outcome in _downloads(crowd)] == [bytes(5_000)]
+
+
+def test_the_last_copy_goes_with_the_last_member_and_is_still_found() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", "t")
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(10)
+    walk(crowd, "n5", 2)  # the only one that has it
+    crowd.run(30)
+    assert cell_of(crowd, "n5") == Cell(2, 0)
+    crowd.download("n3", made)
+    crowd.run(20)
+    assert [outcome.content for outcome in _downloads(crowd)] == [b"content"]
 
 
 def test_nobody_has_it() -> None:

@@ -12,7 +12,7 @@ from nearcast.crowdstore.data_centric.desk import Desk, batches
 from nearcast.crowdstore.data_centric.entries import Item
 from nearcast.crowdstore.data_centric.messages import Replicated
 from nearcast.crowdstore.geographic.grid import Cell
-from nearcast.crowdstore.objects import ObjectKey
+from nearcast.crowdstore.objects import Metadata, ObjectKey
 from nearcast.runtime.messages import encoded
 from nearcast.runtime.ports import Cancellable
 
@@ -27,10 +27,13 @@ class Announcing:
     def has(self, item: Item) -> None:
         """This host has downloaded it."""
         here = self._desk.here
-        if here == item.active or here in [place.cell for place in item.replicas]:
-            return
-        for home in self._desk.homes(item.metadata.tags):
-            self._waiting.setdefault(home, {})[item.metadata.key] = None
+        if here != item.active and here not in [place.cell for place in item.replicas]:
+            self.tell(item.metadata)
+
+    def tell(self, metadata: Metadata) -> None:
+        """There is a copy here that nobody knows of."""
+        for home in self._desk.homes(metadata.tags):
+            self._waiting.setdefault(home, {})[metadata.key] = None
         if self._timer is None:
             self._timer = self._desk.host.timers.after(self._wait, self._say)
 

@@ -32,6 +32,7 @@ class Copies:
         self._passive: Final[dict[ObjectKey, None]] = dict.fromkeys(desk.nucleus.held)
         """Copies that this host has for itself, those of an earlier life included, and that are in replication lists."""
 
+        self._alone: Final[dict[ObjectKey, None]] = {}
         self._assembling: Final[dict[ObjectKey, Assembly]] = {}
         self._copying: Final[dict[ObjectKey, None]] = {}
         self._missed: Final[dict[ObjectKey, int]] = {}
@@ -131,9 +132,16 @@ class Copies:
         held = self._desk.nucleus.held
         for key in keys:
             if last and key in held:
-                self._passive[key] = None
+                self._passive[key] = self._alone[key] = None
             elif key not in self._passive and key not in self._active:
                 held.pop(key, None)
+
+    def alone(self) -> list[Metadata]:
+        """Of what this host has taken from a cell that is empty now, and has not been told of before."""
+        held = self._desk.nucleus.held
+        found = [held[key].metadata for key in self._alone if key in held]
+        self._alone.clear()
+        return found
 
     def tags(self) -> list[tuple[str, ...]]:
         """Of this host's own objects and passive copies: where their tags hash to, it is in their lists."""

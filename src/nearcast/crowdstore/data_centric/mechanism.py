@@ -47,7 +47,7 @@ from nearcast.crowdstore.geographic.interface import Destination, Passenger
 from nearcast.crowdstore.geographic.presence import Presence
 from nearcast.crowdstore.geographic.router import CellRouter
 from nearcast.crowdstore.nucleus import Nucleus
-from nearcast.crowdstore.objects import CrowdSubscription, Metadata, Publication, SubscriptionKey
+from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
 from nearcast.crowdstore.storage import DONE, Done, Storage
 from nearcast.runtime.messages import Message
 from nearcast.runtime.ports import Address, Cancellable
@@ -242,7 +242,7 @@ class DataCentricStorage(Storage, Passenger):
         self.joining.begin()
 
     def unsettled(self, cell: Cell) -> None:
-        left = partial(self._copies.left, self._copies.leave())
+        left = partial(self._left, self._copies.leave())
         if self._settings.hand_over and self.joining.complete:
             self._handing_over.leave(cell, left)
         else:
@@ -250,6 +250,15 @@ class DataCentricStorage(Storage, Passenger):
         self.joining.stop()
         self.desk.state.clear()
         self._matching.forget()
+
+    def _left(self, keys: list[ObjectKey], last: bool) -> None:
+        self._copies.left(keys, last)
+        if self.joining.complete:
+            self._tell_copies()
+
+    def _tell_copies(self) -> None:
+        for metadata in self._copies.alone():
+            self._announcing.tell(metadata)
 
     def populated(self, cell: Cell) -> None:
         del cell
@@ -268,6 +277,7 @@ class DataCentricStorage(Storage, Passenger):
             if self._settings.hand_over and not self.desk.router.members():
                 self._handing_over.first()
             self._requests.relocated(cell, self._copies.tags())
+            self._tell_copies()
             self._telling.became_member()
 
     def _tick(self) -> None:
