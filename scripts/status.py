@@ -92,7 +92,23 @@ def _path(document: Any, words: str) -> float | None:
     return float(document) if isinstance(document, int | float) else None
 
 
-_SELECT: Final = {"ratio": _ratio, "result": _result, "largest": _largest, "parameter": _parameter, "path": _path}
+def _check(document: Any, words: str) -> float | None:
+    """What a check of an experiment measured; the least, if it has several parts."""
+    for check in document.get("checks", []):
+        if check["id"] == words and check["measured"] is not None:
+            found = check["measured"].values() if isinstance(check["measured"], dict) else [check["measured"]]
+            return None if None in found else float(min(found))
+    return None
+
+
+_SELECT: Final = {
+    "ratio": _ratio,
+    "result": _result,
+    "largest": _largest,
+    "parameter": _parameter,
+    "path": _path,
+    "check": _check,
+}
 
 
 def promises() -> dict[str, Any]:

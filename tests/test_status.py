@@ -80,6 +80,16 @@ def test_what_a_promise_asks_for_is_found(selector: str, value: float | None) ->
     assert status.Ran(0, json.dumps(BENCHMARK), 61.2).value(selector) == value
 
 
+@pytest.mark.parametrize(("name", "value"), [("TH1.1", 1.6), ("TH2.1", 0.97), ("TH3.1", None), ("TH9.9", None)])
+def test_checks_of_experiments_are_found(name: str, value: float | None) -> None:
+    checks = [
+        {"id": "TH1.1", "measured": 1.6},
+        {"id": "TH2.1", "measured": {"publish": 1.0, "notification": 0.97}},
+        {"id": "TH3.1", "measured": {"publish": None, "notification": 0.97}},
+    ]
+    assert status.Ran(0, json.dumps({"checks": checks}), 1.0).value(f"check {name}") == value
+
+
 def test_a_command_that_failed_keeps_nothing() -> None:
     broken = status.Ran(1, "Traceback ...", 3.0)
     assert [broken.value(selector) for selector in ("passes", "seconds", "ratio a", "path a")] == [

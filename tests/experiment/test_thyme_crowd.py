@@ -52,7 +52,7 @@ def test_a_small_crowd_is_measured_twice_alike(failing: float) -> None:
     assert found["publish success"] == 1.0
     assert found["notification extra"] == 0
     assert 0 < found["control bytes"] < found["bytes sent"]
-    assert 0 < found["bytes forwarded"] < found["bytes sent"]
+    assert 0 <= found["bytes forwarded"] < found["bytes flooded"] < found["bytes sent"]
     if not failing:
         assert found["notification success"] > 0.9
 

@@ -45,11 +45,14 @@ CONTROL: Final = frozenset({"crowd-routes", "crowd-at"})
 _ON_AIR: Final = (Outcome.SENT, Outcome.ACKNOWLEDGED, Outcome.RETRIES_EXHAUSTED)
 
 
-def origin(message: Any) -> str | None:
-    """Who said it first, where it says so: a packet its source, a flood the owner of what it is about."""
-    source = getattr(message, "source", None)
-    if isinstance(source, str):
-        return source
+def source(message: Any) -> str | None:
+    """Who said it first, of packets for one host or cell."""
+    found = getattr(message, "source", None)
+    return found if isinstance(found, str) else None
+
+
+def flooder(message: Any) -> str | None:
+    """And of floods: the owner of what they are about."""
     about = getattr(message, "interest", message)
     owner = getattr(getattr(about, "key", None), "owner", None)
     return owner if isinstance(owner, str) else None
@@ -64,8 +67,11 @@ class CountingRadio(RadioNetwork):
 
     def __init__(self, simulation: Simulation, profile: RadioProfile, motion: Motion, loss: float = 0.0) -> None:
         super().__init__(simulation, profile, motion)
-        self.forwarded = 0
-        """Bytes, once for each hop."""
+        self.forwarded = self.flooded = 0
+        """Bytes of others, once for each hop: routed, and sent on in a flood.
+
+        The paper says that DCS forwards more than PL/SG because it publishes to others (6.3): so it cannot count floods, which are more than that.
+        """
 
         self.pieces = self.hops = 0
         """Pieces of objects that were sent, and how often."""
@@ -74,7 +80,7 @@ class CountingRadio(RadioNetwork):
         self._losses: Final = simulation.random.stream("losses")
 
     def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
-        first = origin(message)
+        first = source(message)
         if first is not None:
             own = first == link.host
             if not own:
@@ -82,6 +88,8 @@ class CountingRadio(RadioNetwork):
             if self._carries(message):
                 self.hops += 1
                 self.pieces += own
+        elif to is None and flooder(message) not in (None, link.host):
+            self.flooded += self.parcel(link, to, port, message).size
         return super().post(link, to, port, message)
 
     def _carries(self, message: Message) -> bool:
@@ -105,6 +113,7 @@ class CountingRadio(RadioNetwork):
         return {
             "bytes sent": counted.bytes_sent,
             "bytes forwarded": self.forwarded,
+            "bytes flooded": self.flooded,
             "download hops": self.hops / self.pieces if self.pieces else 0.0,
             "control bytes": control,
             "control share": control / counted.bytes_sent if counted.bytes_sent else 0.0,

@@ -60,6 +60,7 @@ TH1: Final = Experiment(
                     " times",
                 ),
             ),
+            note="floods are not counted: the reason that the paper gives would not hold with them",
         ),
         Check(
             "TH1.4",
