@@ -47,10 +47,10 @@ class Rule:
     small: MechanismSpec = _SMALL
     """For small ones that stay together."""
 
-    grown: float = 240.0
+    grown: float = 90.0
     """Hosts above which a crowd is large (docs/crowdstore.md: where DCS begins to send less) ..."""
 
-    shrunk: float = 160.0
+    shrunk: float = 60.0
     """... and below which it is small again."""
 
     restless: float = 0.1
