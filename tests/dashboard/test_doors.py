@@ -48,7 +48,8 @@ def test_the_page_is_for_everybody_and_what_it_shows_is_not(tmp_path: Path) -> N
     with_users(tmp_path)
 
     async def story(server: Server, client: httpx.AsyncClient) -> None:
-        assert (await client.get("/")).headers["location"] == "/dashboard/"
+        for short in ("/", "/dashboard"):
+            assert (await client.get(short)).headers["location"] == "/dashboard/"
         assert (await client.get("/dashboard/")).status_code == 200
         assert (await client.get("/dashboard/api/me")).json() == {"user": None, "may_see": False, "may_command": False}
         async with talking(server, "guest-17", username="bob", password=b"another word"):

@@ -53,7 +53,9 @@ async def home() -> Redirect:
 
 
 @get("/", include_in_schema=False)
-async def index(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def index(request: Request[Any, Any, Any]) -> Response[bytes] | Redirect:
+    if not request.scope["raw_path"].endswith(b"/"):  # addresses in the page are relative to its folder
+        return Redirect("/dashboard/")
     return _answer(request, STATIC / INDEX)
 
 

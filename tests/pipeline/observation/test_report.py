@@ -11,7 +11,7 @@ from tests.pipeline.frames import BEGINNING, at, frame, rows, table_frame
 
 from nearcast.errors import InvalidRecord
 from nearcast.filtering.attraction import Zone
-from nearcast.model.geometry import Point
+from nearcast.model.geometry import Point, distance
 from nearcast.pipeline.observation.attraction import Lingering
 from nearcast.pipeline.observation.forecast import Seasons
 from nearcast.pipeline.observation.report import Observing, Stretch, observations, stretch_of
@@ -27,7 +27,7 @@ def tables(spark: SparkSession) -> dict[str, DataFrame]:
     """Ada stands for three minutes, and bob hears of it."""
     times = [at(second) for second in range(0, 180, 30)]
     reports = {"time": times, "client": ["ada"] * 6, "lat": [49.8728] * 6, "lon": [8.6512] * 6}
-    said = as_table("events", [event("e", BEGINNING + 1_000_000, "ada", ["bob"], bytes=10)])
+    said = as_table("events", [event("e", BEGINNING + 1_000_000, "ada", ["bob"], bytes=10, lat=49.8728, lon=8.6512)])
     told = as_table("notifications", [notification("e", "bob")])
     return {
         "reports": frame(spark, reports),
@@ -41,10 +41,14 @@ def test_everything_is_observed_of_the_same_stretch(spark: SparkSession) -> None
     stretch = stretch_of(given["reports"])
     assert stretch == Stretch(BEGINNING, BEGINNING + 150_000_001, Point(49.8728, 8.6512))
     found = observations(given, stretch, HOW)
-    assert list(found) == ["crowd", "density", "fan_out", "load", "audit", "points", "forecast"]
+    assert list(found) == ["crowd", "density", "fan_out", "load", "audit", "places", "points", "forecast"]
     assert [row["clients"] for row in rows(found["crowd"], "since")] == [1, 1, 1]
     (audited,) = found["audit"].collect()
     assert (audited["recall"], audited["precision"]) == (1.0, 1.0)
+    (place,) = found["places"].collect()
+    assert (place["recall"], place["precision"], place["due"], place["cell"]) == (1.0, 1.0, 1, 50.0)
+    # The middle of the cell in whose corner it happened.
+    assert distance(Point(place["lat"], place["lon"]), Point(49.8728, 8.6512)) == pytest.approx(25 * 2**0.5, rel=1e-3)
     (point,) = found["points"].collect()
     assert (point["lat"], point["lon"]) == pytest.approx((49.8728, 8.6512))
     expected = rows(found["forecast"], "since")
