@@ -142,7 +142,7 @@ def _play(script: list[tuple[tuple[str, int, Any], float]], network: type[DiscNe
     return fate
 
 
-@examples(12)
+@examples(20)
 @given(steps)
 def test_hosts_fail_return_and_walk_about(script: list[tuple[tuple[str, int, Any], float]]) -> None:
     fate = _play(script, DiscNetwork, lossless=True)
@@ -151,7 +151,7 @@ def test_hosts_fail_return_and_walk_about(script: list[tuple[tuple[str, int, Any
     fate.never(lossless=True)
 
 
-@examples(12)
+@examples(20)
 @given(steps, st.sampled_from([0.05, 0.2]))
 def test_hosts_fail_return_and_walk_about_while_much_is_lost(
     script: list[tuple[tuple[str, int, Any], float]], share: float

@@ -123,7 +123,7 @@ def test_all_wander_one_after_the_other_and_nothing_is_lost() -> None:
         _all_is_found(crowd, tag, f"n{number}", f"n{3 - number}")
 
 
-@examples(4)
+@examples(8)
 @example([(0, 0, 1, 4), (2, 0, 0, 1)])  # the only other member left while the first was still joining
 @given(
     st.lists(
