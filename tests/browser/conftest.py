@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, expect, sync_playwright
 from tests.browser.stage import PLACE, Stage, staged
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ ATTACK: Final = "<img src=x onerror=window.hacked=1>"
 
 LIVE: Final = "html[data-state=live][data-drawn=true]"
 INSTALL: Final = Path(__file__).parents[2] / "scripts" / "install-browser"
+
+expect.set_options(timeout=30_000)  # a machine under load is slow, not broken
 
 THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="browser")
 """Playwright keeps an event loop running in its thread; in a thread of its own it does not disturb tests that run theirs."""
@@ -138,11 +140,11 @@ def opened(pages: Watched, stage: Stage, query: str = "") -> Page:
 
 def until(page: Page, script: str, argument: Any = None) -> Any:
     """Wait for what an asynchronous function in the page gives; it is asked again until that is true."""
-    for _ in range(400):
+    for _ in range(600):
         if found := page.evaluate(script, argument):
             return found
         page.wait_for_timeout(50)
-    raise AssertionError(f"not true after 20 s: {script}")
+    raise AssertionError(f"not true after 30 s: {script}")
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import nearcast
 
 T = TypeVar("T")
 PLACE: Final = (49.8728, 8.6512)
-STEP: Final = 0.0001
-"""Some ten metres to the north."""
+STEP: Final = 0.00004
+"""Some four metres to the north."""
 
 
 class Stage:
