@@ -63,6 +63,8 @@ def test_headless_ends_by_itself_with_a_summary_and_leaves_nothing_behind(tmp_pa
     assert re.search(
         r"^  it planned RADIAL at \d+ attraction points?, EGRID\(factor=24\) elsewhere$", printed, re.MULTILINE
     )
+    assert re.search(r"^  of all that was said it found recall 1\.000, precision [01]\.\d+ ", printed, re.MULTILINE)
+    assert re.search(r"^this machine: .*the broker \d+ s and \d+ MB, Spark \d+ s and \d+ MB$", printed, re.MULTILINE)
     assert re.search(r"carried it out, and [1-9]\d* people came", printed)
     assert re.search(r"(\d+) events match; the first \d+ of them come back", printed)
     assert re.search(

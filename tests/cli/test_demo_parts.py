@@ -1,5 +1,7 @@
 """What the demo is made of: the city, the broker's settings, the meter, the canvas, and what counts as a failure."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from nearcast.cli.demo.broker import LADDER, BrokerStatus, DemoBroker, settings,
 from nearcast.cli.demo.browser import has_display
 from nearcast.cli.demo.canvas import Canvas
 from nearcast.cli.demo.city import City, Trip
+from nearcast.cli.demo.cost import usage
 from nearcast.cli.demo.crowd import CrowdStatistics
 from nearcast.cli.demo.ground import HELSINKI, MADE_UP, scenario
 from nearcast.cli.demo.meter import Counts, Meter
@@ -229,6 +232,21 @@ def test_a_demonstration_that_loses_or_doubles_something_has_failed(
     assert said in "\n".join(summary(play))
     with pytest.raises(NearcastError, match=said):
         insist(play, [])
+
+
+def test_what_a_process_and_its_children_use_is_counted_and_nothing_else() -> None:
+    work = "import os; os.fork(); sum(range(10**7)); print(flush=True); os.read(0, 1)"
+    with subprocess.Popen(
+        [sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline(), process.stdout.readline()
+        both = usage(process.pid)
+        process.communicate(b"..")
+    assert both.seconds > 0.1
+    assert both.bytes > 2 * 5_000_000
+    assert usage(process.pid).bytes == 0, "it has ended"
+    assert usage(2**30) == (0.0, 0), "there is no such session"
 
 
 def test_a_canvas_draws_what_lies_inside_round_and_to_scale() -> None:

@@ -33,10 +33,14 @@ LATELY: Final = 8.0
 
 CELL: Final = 100.0
 POINT_CELL: Final = 120.0
+JUDGED_CELL: Final = 50.0
 """Metres."""
 
 ON_FOOT: Final = 1.3 * HASTE * next(kind.speed for kind in KINDS if kind.name == "walker")
 """Metres per second: whoever is faster does not linger.  (In this city nobody ever stands still.)"""
+
+SPEAKER: Final = r"^talk-(\d+-\d+)-"
+"""Of the id of something said: day and number of who says it."""
 
 LAST_MINUTES: Final = 600 * MICROSECONDS
 
@@ -85,6 +89,21 @@ class Analysis:
         assert densest is not None, "an aggregate is one row"
         seen = densest.asDict() if densest["clients"] is not None else None
         return {"densest": seen, "points": rows.to_pylist()}
+
+    def judge(self, truth: str, out: str) -> dict[str, Any]:
+        """Recall and precision of all that was said, by place: for the dashboard, which finds them in that folder.
+
+        ``truth`` is a file of JSON lines: ``by_place``.
+        """
+        from pyspark.sql import functions as F
+
+        known = self._spark.read.schema("event string, receivers array<string>").json(truth)
+        judged = by_place(self._table("events"), known).cache()
+        judged.coalesce(1).write.mode("overwrite").parquet(out)
+        total = judged.agg(*(F.sum(name).alias(name) for name in ("due", "notified", "correct"))).first()
+        judged.unpersist()
+        assert total is not None, "an aggregate is one row"
+        return {name: int(value or 0) for name, value in total.asDict().items()}
 
     def plan(self, scheme: str, elsewhere: str) -> dict[str, Any]:
         """Have the broker run that scheme at the points that were found last."""
@@ -137,6 +156,39 @@ class Analysis:
 
     def _write(self, frame: DataFrame, table: str) -> None:
         frame.write.format("nearcast").options(table=table, broker=self._broker).mode("append").save()
+
+
+def by_place(events: DataFrame, truth: DataFrame) -> DataFrame:
+    """Recall and precision by cell: ``truth`` says of an ``event`` who had to get it, and the broker has recorded whom it sent it to.
+
+    Copies that a client's last check drops are among those.  The broker records people under virtual identities, the demo knows them by
+    day and number, as in the id of what they say: so everybody is judged who has said something.
+    """
+    from pyspark.sql import functions as F
+
+    from nearcast.pipeline.observation.audit import audit_by_place
+
+    speaker = F.regexp_extract("event", SPEAKER, 1)
+    people = (
+        events.select(F.col("publisher").alias("identity"), speaker.alias("client")).where("client <> ''").distinct()
+    )
+    due = (
+        truth.select("event", F.explode("receivers").alias("client"))
+        .join(people, "client")
+        .groupBy("event")
+        .agg(F.collect_list("client").alias("receivers"))
+    )
+    nobody = F.array().cast("array<string>")
+    judged = events.join(truth.select("event"), "event", "left_semi").drop("receivers").join(due, "event", "left")
+    sent = (
+        events.join(truth.select("event"), "event", "left_semi")
+        .select("event", F.explode("receivers").alias("identity"))
+        .join(people, "identity")
+        .select("event", "client", F.lit("delivered").alias("outcome"), F.lit(0).alias("delay"))
+    )
+    return audit_by_place(
+        judged.withColumn("receivers", F.coalesce("receivers", nobody)), sent, Grid(CENTER, JUDGED_CELL)
+    )
 
 
 def main() -> None:

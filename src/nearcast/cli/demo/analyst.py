@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -57,6 +58,23 @@ class PastAnswer:
     next: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """So many deliveries were due, so many copies were sent, and so many of these were due."""
+
+    due: int
+    notified: int
+    correct: int
+
+    @property
+    def recall(self) -> float:
+        return self.correct / self.due if self.due else 1.0
+
+    @property
+    def precision(self) -> float:
+        return self.correct / self.notified if self.notified else 1.0
+
+
 class Analyst:
     """To be used with ``async with``; Spark starts meanwhile."""
 
@@ -64,6 +82,10 @@ class Analyst:
         self._child: Final = ChildProcess()
         self._asking: Final = asyncio.Lock()
         self._started = False
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     async def __aenter__(self) -> Self:
         await self._child.start(lambda folder: ("-m", _PROGRAM, str(folder)))
@@ -90,6 +112,13 @@ class Analyst:
             None if densest is None else Spot(_place(densest), densest["clients"]),
             tuple(Spot(_place(point), point["clients"], point["radius"]) for point in found["points"]),
         )
+
+    async def judge(self, truth: Mapping[str, Sequence[str]], out: Path) -> Judgement:
+        """By place, into that folder, and in all; ``truth`` says of each event who had to get it."""
+        file = self._child.folder / "truth.json"
+        lines = (json.dumps({"event": event, "receivers": list(clients)}) for event, clients in truth.items())
+        file.write_text("\n".join(lines), encoding="utf-8")
+        return Judgement(**await self._ask("judge", truth=str(file), out=str(out)))
 
     async def plan(self, scheme: str, elsewhere: str, observed: Observation) -> MadePlan:
         """For the points of the last observation, which that is."""

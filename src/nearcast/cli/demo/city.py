@@ -144,6 +144,10 @@ class City:
     def kind_of(self, person: int) -> Kind:
         return KINDS[self.kind[person]]
 
+    def name_of(self, person: int) -> str:
+        """Under which somebody is connected."""
+        return f"{self.kind_of(person).name}-{person}"
+
     def transport_of(self, person: int) -> str:
         return self.kind_of(person).transport
 

@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
-import resource
-import sys
+import os
 import time
 from collections.abc import Callable
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
-_UNIT: Final = 1 if sys.platform == "darwin" else 1024
-"""Bytes in which systems count memory."""
+_PROCESSES: Final = Path("/proc")
+_SESSION: Final = 3
+_TIMES: Final = slice(11, 15)
+_PAGES: Final = 21
+"""Of the fields of ``/proc/PID/stat`` behind the name: whose session it is; its time and that of its children that have ended; its pages."""
+
+
+class Usage(NamedTuple):
+    """Of a process and all that it has started."""
+
+    seconds: float
+    """Of one core."""
+
+    bytes: int
+
+
+def usage(session: int) -> Usage:
+    """Of all processes of a session; nothing where the system does not say (it is not Linux)."""
+    seconds, pages = 0.0, 0
+    for file in _PROCESSES.glob("[0-9]*/stat"):
+        try:
+            fields = file.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(fields[_SESSION]) == session:
+            seconds += sum(map(int, fields[_TIMES])) / os.sysconf("SC_CLK_TCK")
+            pages += int(fields[_PAGES])
+    return Usage(seconds, pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 class Cost:
-    """Asked when all child processes have ended: only then they are counted."""
+    """Of the people, who are this process, and of the processes beside it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock: Final = clock
         self._began: Final = clock()
         self._ready = 0.0
+        self._parts: Final[dict[str, Usage]] = {}
 
     def ready(self) -> None:
         """From now on there is something to see."""
         self._ready = self._clock() - self._began
 
+    def count(self, name: str, session: int) -> None:
+        """Before it ends."""
+        self._parts[name] = usage(session)
+
     def words(self) -> str:
-        people, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = self._clock() - self._began
+        times = os.times()
+        parts = [f"the people {times.user + times.system:.0f} s"]
+        parts += [f"{name} {used.seconds:.0f} s and {used.bytes / 1e6:.0f} MB" for name, used in self._parts.items()]
         return (
-            f"this machine: ready after {self._ready:.1f} s; in {seconds:.0f} s the people took {_busy(people):.0f} s of a core, "
-            f"broker and Spark {_busy(others):.0f} s; memory {people.ru_maxrss * _UNIT / 1e6:.0f} MB for the people, "
-            f"at most {others.ru_maxrss * _UNIT / 1e6:.0f} MB for one of the others"
+            f"this machine: ready after {self._ready:.1f} s; in {self._clock() - self._began:.0f} s, "
+            f"of one core {', '.join(parts)}"
         )
-
-
-def _busy(used: resource.struct_rusage) -> float:
-    return used.ru_utime + used.ru_stime

@@ -92,7 +92,7 @@ class Person:
 
     async def live(self) -> PersonStatistics:
         """From coming to going."""
-        name = f"{self.city.kind_of(self.number).name}-{self.number}"
+        name = self.city.name_of(self.number)
         self._client = connect(self.url, client_id=name, clean_start=True, session_expiry=0, keep_alive=60)
         async with self._client as client:
             await self._report(client)

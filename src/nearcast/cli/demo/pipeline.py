@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from nearcast.cli.demo.analysis import CELL
-from nearcast.cli.demo.analyst import Analyst, MadePlan, Observation, Spot
+from nearcast.cli.demo.analyst import Analyst, Judgement, MadePlan, Observation, Spot
 from nearcast.cli.demo.broker import LADDER, DemoBroker
 from nearcast.cli.demo.places import nearest_place
 
@@ -20,12 +20,14 @@ _PAUSE: Final = 3.0
 """Seconds from one observation to the next: the machine belongs to the city."""
 
 _SHOWN: Final = 3
+Truth = Callable[[], Mapping[str, Sequence[str]]]
+"""Of each event so far, the clients that had to get it."""
 
 
 class Pipeline:
     """Observes until it is ended; plans once, when there is a crowd."""
 
-    def __init__(self, analyst: Analyst, broker: DemoBroker, people: int) -> None:
+    def __init__(self, analyst: Analyst, broker: DemoBroker, people: int, truth: Truth = dict) -> None:
         self.analyst: Final = analyst
         self.is_there = False
         self.observed: Observation | None = None
@@ -33,12 +35,14 @@ class Pipeline:
         self.planning = False
         """A plan is on its way to the broker, or there."""
 
+        self.judged: Judgement | None = None
         self.plan: MadePlan | None = None
         self.moved = 0
         """People whom the plan has brought to another scheme, as the journal says in the end."""
 
         self._broker: Final = broker
         self._people: Final = people
+        self._truth: Final = truth
         self._crowded: Final = asyncio.Event()
         self._ended: Final = asyncio.Event()
 
@@ -65,12 +69,20 @@ class Pipeline:
                 tell(f"Spark plans {AT_POINTS} at {points_word(len(observed.points))}, {ELSEWHERE} elsewhere")
                 self.plan = await self.analyst.plan(AT_POINTS, ELSEWHERE, observed)
             elif not (self._crowded.is_set() and self.plan is None):
+                await self._judge(tell)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PAUSE):
                         await self._ended.wait()
 
+    async def _judge(self, tell: Callable[[str], None]) -> None:
+        """Recall and precision so far, which the dashboard shows by place."""
+        if truth := self._truth():
+            found = self.judged = await self.analyst.judge(truth, self._broker.observed)
+            tell(f"Spark: {judged_words(found)}")
+
     async def look_back(self) -> None:
-        """When all is over: what the broker has written down of the plan."""
+        """When all is over: what the broker has written down of the plan, and of all that was said."""
+        await self._judge(lambda _: None)
         if self.plan is not None:
             self.moved = await self.analyst.carried_out(self.plan.id)
 
@@ -93,6 +105,10 @@ def observation_words(observed: Observation) -> Iterator[str]:
         yield f"{densest.people:.0f} people in the densest {CELL:.0f} m, near {nearest_place(densest.place)}"
     if observed.points:
         yield f"{points_word(len(observed.points))}: {', '.join(_spot_words(spot) for spot in observed.points[:_SHOWN])}"
+
+
+def judged_words(found: Judgement) -> str:
+    return f"recall {found.recall:.3f}, precision {found.precision:.3f} of the copies that the broker has sent"
 
 
 def points_word(number: int) -> str:

@@ -92,7 +92,7 @@ class Play:
         self.length: Final = seconds + _AFTERWARDS
         """Seconds that it will take, more or less."""
 
-        self.pipeline = None if analyst is None else Pipeline(analyst, broker, people)
+        self.pipeline = None if analyst is None else Pipeline(analyst, broker, people, self._truth)
         self._lenient: Final = lenient
         self.by_hand: Change | None = None
         self.by_plan: Change | None = None
@@ -161,6 +161,10 @@ class Play:
                 raise
             self.pipeline = None
             self._tell(f"Spark does not run here, and the city goes on without it: {error}")
+
+    def _truth(self) -> dict[str, list[str]]:
+        """By day and number."""
+        return {event: [f"{self.day}-{person}" for person in receivers] for event, receivers in self.witness.truth()}
 
     async def _settle(self) -> None:
         await self.crowd.stand_still()

@@ -143,6 +143,9 @@ async def _summarize(wishes: Wishes) -> None:
         async with play.crowd:
             await play.perform()
             heard = await _told(theatre, play)
+        cost.count("the broker", theatre.broker.pid)
+        if theatre.analyst is not None:
+            cost.count("Spark", theatre.analyst.pid)
     for line in summary(play):
         print(line)
     for number, story in enumerate(heard, 1):

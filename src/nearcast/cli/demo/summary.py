@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from nearcast.cli.demo.broker import LADDER
 from nearcast.cli.demo.devices import PROXIMITY, TAXIS
 from nearcast.cli.demo.meter import REGIONS, Counts
-from nearcast.cli.demo.pipeline import Pipeline, observation_words
+from nearcast.cli.demo.pipeline import Pipeline, judged_words, observation_words
 from nearcast.cli.demo.play import Play, short
 from nearcast.cli.demo.stories import Story, reason
 from nearcast.errors import NearcastError
@@ -57,11 +57,17 @@ def _happened(play: Play) -> Iterator[str]:
 
 
 def _by_spark(pipeline: Pipeline) -> Iterator[str]:
-    yield f"Spark, beside the broker, looked {pipeline.observations} times; when it planned, it saw:"
+    yield f"Spark, beside the broker, looked {_times(pipeline.observations)}; when it planned, it saw:"
     if pipeline.plan is not None:
         yield from (f"  {line}" for line in observation_words(pipeline.plan.observed))
         yield f"  it {pipeline.plan_words()}"
         yield f"  the broker carried it out, and {pipeline.moved} people came to the scheme of their place"
+    if pipeline.judged is not None:
+        yield f"  of all that was said it found {judged_words(pipeline.judged)}, the last check of clients not counted"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _costs(name: str, counts: Counts) -> str:

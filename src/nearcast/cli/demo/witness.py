@@ -54,6 +54,9 @@ class Flight:
     due: set[int] = field(default_factory=set)
     """Those it must still reach."""
 
+    lost: set[int] = field(default_factory=set)
+    """Those it should have reached."""
+
     arrived: set[int] = field(default_factory=set)
 
 
@@ -175,6 +178,12 @@ class Witness:
 
     # Judgement
 
+    def truth(self) -> Iterator[tuple[str, set[int]]]:
+        """Of each event that has been judged, who had to get it; of those between, nobody says but that it came."""
+        for flight in self.flights.values():
+            if flight.ended < math.inf and flight.id not in self._open:
+                yield flight.id, flight.arrived & flight.possible | flight.lost
+
     def place_of(self, person: int) -> tuple[float, float]:
         """Where somebody is, as last told: metres east and north."""
         newest = self._people[person].reports[-1]
@@ -189,6 +198,7 @@ class Witness:
         latest = self._clock() - patience
         for flight in [flight for flight in self._open.values() if flight.ended <= latest]:
             self._lost += len(flight.due)
+            flight.lost |= flight.due
             flight.due.clear()
             del self._open[flight.id]
 

