@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp-ready
 
-.PHONY: help setup demo test check docs bench status java lock clean
+.PHONY: help setup demo test check docs bench status screenshots java lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY) ## set everything up, and nothing more
 
@@ -38,6 +38,10 @@ bench: $(READY) ## install the peers that the package manager offers, then compa
 status: $(READY) ## measure again what was promised, and write docs/status.md (ARGS="match ar": only these)
 	@sh scripts/install-peers
 	@$(BIN)/python scripts/status.py $(ARGS)
+
+screenshots: $(READY) ## take the pictures of the live map in docs/images anew, from the running demo
+	@sh scripts/install-browser
+	@$(BIN)/python scripts/screenshots.py $(ARGS)
 
 java: $(READY) ## say which Java Spark will use
 	@$(BIN)/python -m nearcast.pipeline.java
