@@ -2,6 +2,7 @@
 
 import io
 import re
+import signal
 
 import pytest
 from rich.console import Console
@@ -94,6 +95,31 @@ def test_a_story_fits_a_small_terminal(play: Play) -> None:
     )
     lines = screen(80, 24).render_lines(story_panel(1, story, play.city, 80), pad=False)
     assert len(lines) <= 24
+
+
+class _Leaving(io.StringIO):
+    """The screen of somebody who presses Ctrl-C as soon as the second day is shown."""
+
+    days = 0
+
+    def write(self, text: str, /) -> int:
+        self.days += text.count("\x1b[?1049h")
+        if self.days == 2:
+            self.days += 1
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
+
+
+def test_one_day_follows_the_other_until_ctrl_c_and_the_stories_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=_Leaving(), force_terminal=True, width=80, height=24, color_system="truecolor")
+    monkeypatch.setattr(showing, "Console", lambda: console)
+    for name, seconds in (("READING", 0.0), ("DAY", 5.0), ("LATER_DAY", 60.0)):
+        monkeypatch.setattr(showing, name, seconds)
+    showing.show(Wishes(people=30, spark=False, browser=False))
+    shown = printed(console)
+    assert shown.count("\x1b[?1049h") == shown.count("\x1b[?1049l") == 2
+    assert shown.count("1. Around me") == 1
+    assert "nothing is left of it" in shown
 
 
 def test_watching_ends_with_the_stories_and_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
