@@ -159,7 +159,9 @@ def reduced(png: bytes) -> bytes:
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in _COLOURS:
         small = io.BytesIO()
-        picture.quantize(colours, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+        # Not by the median: rare colours, as those of a mark, would become their neighbours.
+        few = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(small, "PNG", optimize=True)
         if small.tell() < LARGEST:
             return small.getvalue()
     raise SystemExit(f"a picture takes {small.tell()} bytes even with {colours} colours; {LARGEST} are allowed")
