@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.effort import campaign
 
 from nearcast.crowdstore.objects import Metadata, ObjectKey
@@ -18,6 +21,7 @@ from nearcast.experiment.thyme.reporting import worst
 from nearcast.experiment.thyme.static import TH1
 from nearcast.experiment.thyme.sweep import SWEEP
 from nearcast.experiment.thyme.unstable import TH4
+from nearcast.experiment.thyme.venue import replaceable
 from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.simulation.radio.modulation import success_probability
 
@@ -43,6 +47,33 @@ def test_due_is_what_the_definition_says_without_what_is_a_matter_of_seconds() -
     assert found["notification success"] == 0.5
     assert found["notification extra"] == 1
     assert found["notification latency"] == found["notification latency max"] == 1.0
+
+
+def test_the_own_absence_of_a_subscriber_is_no_latency() -> None:
+    book, second = Book(), MICROSECONDS
+    thing = _thing("goal", 100)
+    book.things[thing.metadata.key] = thing
+    book.wishes.append(Wish("off", "x", None, 10 * second, None, {thing.metadata.key: 203 * second}))
+    book.wishes.append(Wish("on", "x", None, 10 * second, None, {thing.metadata.key: 101 * second}))
+    book.goes("off", 90 * second)
+    book.returns("off", 200 * second)
+    book.goes("on", 150 * second)
+    found = book.numbers(["off"])
+    assert found["notification latency max"] == 3.0
+    assert found["notification latency"] == 2.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 199), st.floats(0, 79)), min_size=1, max_size=40), st.randoms(use_true_random=False)
+)
+def test_whoever_goes_leaves_no_cell_empty(where: list[tuple[float, float]], random: Random) -> None:
+    candidates = random.sample(range(len(where)), len(where))
+    going = replaceable(candidates, where)
+    cells = {(int(x // 40), int(y // 40)) for x, y in where}
+    left = [at for node, at in enumerate(where) if node not in going]
+    assert {(int(x // 40), int(y // 40)) for x, y in left} == cells
+    assert len(left) == len(cells)  # and everybody else may go
+    assert going == [node for node in candidates if node in going]
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.4])

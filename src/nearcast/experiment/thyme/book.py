@@ -54,16 +54,31 @@ class Book:
         self.wishes: Final[list[Wish]] = []
         self.things: Final[dict[ObjectKey, Thing]] = {}
         self.asked: Final[list[Asked]] = []
+        self._away: Final[dict[str, list[tuple[Instant, Instant | None]]]] = {}
 
     def begin(self, host: str, kind: str, now: Instant) -> Asked:
         entry = Asked(host, kind, now)
         self.asked.append(entry)
         return entry
 
-    def interrupt(self, host: str) -> None:
+    def goes(self, host: str, now: Instant) -> None:
+        """It is off from now on; what it has asked for does not count any more."""
+        self._away.setdefault(host, []).append((now, None))
         for entry in self.asked:
             if entry.host == host and entry.ended is None:
                 entry.interrupted = True
+
+    def returns(self, host: str, now: Instant) -> None:
+        times = self._away.get(host)
+        if times and times[-1][1] is None:
+            times[-1] = times[-1][0], now
+
+    def _reachable(self, host: str, at: Instant) -> Instant:
+        """When the host can be told something at the earliest: its own absence is nobody's latency."""
+        for left, back in self._away.get(host, ()):
+            if left <= at and (back is None or at < back):
+                return at if back is None else back
+        return at
 
     def numbers(self, up: Iterable[str]) -> dict[str, float]:
         """Success and latency by operation; ``up`` are the hosts that are up at the end."""
@@ -88,7 +103,11 @@ class Book:
         for wish in self.wishes:
             certain, possible = _judged(wish, by_tag.get(wish.tag, ()))
             extra += sum(key not in possible for key in wish.heard)
-            latencies += [wish.heard[key] - possible[key] for key in wish.heard if key in possible]
+            latencies += [
+                at - min(at, self._reachable(wish.host, possible[key]))
+                for key, at in wish.heard.items()
+                if key in possible
+            ]
             if wish.host in up:
                 due += len(certain)
                 heard += sum(key in wish.heard for key in certain)

@@ -88,11 +88,12 @@ class Crowd:
         """Switch it off."""
         if self.hosts[node].up:
             self.hosts[node].fail()
-            self.book.interrupt(self.hosts[node].name)
+            self.book.goes(self.hosts[node].name, self.simulation.now())
 
     def restart(self, node: int) -> None:
         """Switch it on, with all that it had."""
         self.hosts[node].join()
+        self.book.returns(self.hosts[node].name, self.simulation.now())
 
     def run(self) -> dict[str, float]:
         self.simulation.run(round(self.times.total * MICROSECONDS))

@@ -9,7 +9,7 @@ from typing import Final
 from nearcast.experiment.runs import Computed
 from nearcast.experiment.thyme.crowd import STADE_DE_FRANCE, Crowd, Timeline
 from nearcast.experiment.thyme.posts import GROWTH, match_posts
-from nearcast.experiment.thyme.venue import CELL, area, places
+from nearcast.experiment.thyme.venue import CELL, area, places, replaceable
 from nearcast.experiment.thyme.workload import SECONDS, operations
 from nearcast.transition.specification import MechanismSpec, Scalar
 
@@ -50,6 +50,7 @@ def evaluated(
 ) -> dict[str, float]:
     """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated.
 
+    ``populated``: whoever fails, leaves or walks away is not the last one of its cell (6.1); else it is anybody, and cells hand over.
     ``loss``: of so many frames the radio says that they have arrived, and they have not.  ``growth``: of the tags (``posts``).
     """
     random = Random(f"{seed} {nodes} {divided}")
@@ -64,14 +65,18 @@ def evaluated(
     spec = MechanismSpec.of(
         mechanism, **(_cells(nodes, populated=bool(populated)) if mechanism == DCS else {}), **parameters
     )
-    crowd = Crowd(seed, spec, places(nodes, random), squeezed, times, loss)
+    where = places(nodes, random)
+    crowd = Crowd(seed, spec, where, squeezed, times, loss)
     chosen = random.sample(range(nodes), nodes)
+    going = list(publishers or chosen)
+    if populated:
+        going = replaceable(going, where)
     if leaving:
-        for node in (publishers or chosen)[: round(leaving * nodes)]:
+        for node in going[: round(leaving * nodes)]:
             early, late = (times.first + share * (at - times.first) if share < 1 else at for at in LEAVE)
             crowd.at(random.uniform(early, late), partial(crowd.fail, node))
     if failing:
-        for node in chosen[: round(failing * nodes)]:
+        for node in going[: round(failing * nodes)]:
             _now_and_then(crowd, node, random, share)
     if speed:
         crowd.move(chosen[: round(MOBILE * nodes)], speed, populated=bool(populated))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Final
@@ -41,3 +42,22 @@ def connected(drawn: Sequence[XY]) -> bool:
         left -= near
         edge += near
     return not left
+
+
+def replaceable(candidates: Sequence[int], where: Sequence[XY]) -> list[int]:
+    """Those of the nodes, in their order, that may go one after the other while every populated cell keeps somebody.
+
+    The paper's cells hand nothing over, so "populated and empty cells will remain as such" in all its experiments, those with churn too (6.1).
+    """
+    there = Counter(_cell(at) for at in where)
+    chosen = []
+    for node in candidates:
+        cell = _cell(where[node])
+        if there[cell] > 1:
+            there[cell] -= 1
+            chosen.append(node)
+    return chosen
+
+
+def _cell(at: XY) -> tuple[int, int]:
+    return int(at[0] // CELL), int(at[1] // CELL)
