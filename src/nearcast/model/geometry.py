@@ -85,15 +85,20 @@ def offset(anchor: Point, point: Point) -> tuple[float, float]:
     anchor are true in it, so neither the antimeridian nor the poles need a special case, and whatever is drawn
     within r metres of the anchor lies within r metres of it on the earth.
     """
-    lat1, lat2 = math.radians(anchor.lat), math.radians(point.lat)
-    dlon = math.radians(point.lon - anchor.lon)
-    east = math.cos(lat2) * math.sin(dlon)
-    north = math.cos(lat1) * math.sin(lat2) - math.sin(lat1) * math.cos(lat2) * math.cos(dlon)
+    east, north = direction_degrees(anchor.lat, anchor.lon, point.lat, point.lon)
     length = math.hypot(east, north)
     if length == 0.0:  # the anchor itself, or its antipode, where every direction is right
         return 0.0, distance(anchor, point)
     metres = distance(anchor, point) / length
     return east * metres, north * metres
+
+
+def direction_degrees(lat1: float, lon1: float, lat2: float, lon2: float) -> tuple[float, float]:
+    """East and north, of any length, in which the way to the second point begins at the first."""
+    phi1, phi2 = math.radians(lat1), math.radians(lat2)
+    dlon = math.radians(lon2 - lon1)
+    north = math.cos(phi1) * math.sin(phi2) - math.sin(phi1) * math.cos(phi2) * math.cos(dlon)
+    return math.cos(phi2) * math.sin(dlon), north
 
 
 def circle_bounds(center: Point, radius: float) -> tuple[float, float, float, float]:
