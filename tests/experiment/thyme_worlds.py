@@ -61,7 +61,7 @@ def walking(good: bool) -> Outcome:
         fall = (0.05 if good else 0.004) * speed
         if name == PL_SG:
             fall = 0.0
-        elif name != DCS and good:
+        elif name not in {DCS, "DCS-lossy"} and good:
             fall /= 4
         rates = dict.fromkeys((f"{kind} success" for kind in OPERATIONS), 0.99 if good else 0.5)
         if name == "DCS-hand-over" and not good:

@@ -23,8 +23,14 @@ WAYS: Final[dict[str, tuple[str, dict[str, float]]]] = {
     DCS: (DCS, {"anti_entropy": False}),
     "DCS-anti-entropy": (DCS, {"anti_entropy": True}),
     "DCS-hand-over": (DCS, {"anti_entropy": True, "populated": 0}),
+    "DCS-lossy": (DCS, {"anti_entropy": False, "loss": 0.1}),
+    "DCS-lossy-anti-entropy": (DCS, {"anti_entropy": True, "loss": 0.1}),
 }
-"""What walks in TH5, by the names of the runs: the last one goes wherever it likes, and cells hand over what they keep."""
+"""What walks in TH5, by the names of the runs.
+
+With hand-over, it goes wherever it likes, and cells hand over what they keep.  The lossy ones lose a tenth of all frames after they were acknowledged:
+the paper says that members of a cell come to differ because broadcasts get lost (6.5), and on this radio hardly any do.
+"""
 
 KEPT: Final = 0.9
 """The success that counts as an operation that is little affected, where the paper names no number."""
@@ -176,6 +182,13 @@ def _walking(quick: bool) -> tuple[Computed, ...]:
 _FASTEST: Final = f"{SPEEDS[-1]:g}"
 _SUCCESS: Final = "notification success"
 
+
+def _lost_by_walking(way: str) -> Value:
+    """How much less succeeds at the highest speed than standing still with the same frames lost, and without anti-entropy."""
+    still = "DCS-lossy-0" if "lossy" in way else "DCS-0"
+    return difference(number(still, _SUCCESS), number(f"{way}-{_FASTEST}", _SUCCESS))
+
+
 TH5: Final = Experiment(
     name="thyme-th5",
     document="THYME 6.5",
@@ -190,27 +203,24 @@ TH5: Final = Experiment(
             "text",
             (
                 Part(
-                    "lost at 2.5 m/s", at_least(0.02), difference(number("DCS-0", _SUCCESS), number(f"DCS-{_FASTEST}", _SUCCESS))
+                    "lost at 2.5 m/s", at_least(0.02), _lost_by_walking("DCS")
                 ),
             ),
             note="without anti-entropy, and with cells that keep their population",
         ),
         Check(
             "TH5.2",
-            "with anti-entropy at least half of that comes back",
+            "with anti-entropy at least half of what is lost by walking comes back, where broadcasts get lost",
             "inferred",
             (
                 Part(
                     "lost at 2.5 m/s with, against without",
                     at_most(0.5),
-                    quotient(
-                        difference(number("DCS-0", _SUCCESS), number(f"DCS-anti-entropy-{_FASTEST}", _SUCCESS)),
-                        difference(number("DCS-0", _SUCCESS), number(f"DCS-{_FASTEST}", _SUCCESS)),
-                    ),
+                    quotient(_lost_by_walking("DCS-lossy-anti-entropy"), _lost_by_walking("DCS-lossy")),
                     " times",
                 ),
             ),
-            note="the paper names the entropy of cells as the cause, and no remedy",
+            note="the paper names lost broadcasts and the entropy of cells as the cause, and no remedy; against the same crowd standing still",
         ),
         Check(
             "TH5.3",
