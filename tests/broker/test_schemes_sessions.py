@@ -23,7 +23,7 @@ from nearcast.filtering.scheme import Territory
 from nearcast.model.area import Circle, Rectangle
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
-from nearcast.planning.ruled import SchemeRule
+from nearcast.planning.ruled import SETTLING, SchemeRule
 from nearcast.runtime.messages import Message, encoded
 from nearcast.runtime.ports import Fix
 from nearcast.runtime.simulation.kernel import Simulation
@@ -392,6 +392,28 @@ def test_rules_exchange_schemes_and_operators_see_what_happened() -> None:
         house.schemes.forget(f"c{number}")
     house.run(2.0)
     assert house.schemes.status().scheme == RADIAL
+    house.schemes.stop()
+
+
+def test_rules_that_follow_others_soon_after_a_restart_decide_for_good() -> None:
+    never = SchemeRule(Condition(SUBSCRIBERS, Direction.ABOVE, 100.0), RGRID)
+    always = SchemeRule(Condition(SUBSCRIBERS, Direction.ABOVE, 0.5), EGRID)
+    house = House(rules=[never])
+    house.client("ada", 0.0, 0.0)
+    house.schemes.transition(RGRID)
+    house.run(1.0)
+    house = house.restarted("ada", rules=[never])
+    house.schemes.change_rules([always])
+    house.run(2.0)
+    assert house.schemes.status().scheme == EGRID
+    house.run(2 * SETTLING)  # what the others would have settled is not their business any more
+    assert house.schemes.status().scheme == EGRID
+    house.schemes.change_rules([never])
+    assert house.schemes.status().scheme == RADIAL
+    house.schemes.transition(RGRID)
+    house.schemes.change_rules([never, never])  # none of these has ever held
+    house.run(2 * SETTLING)
+    assert house.schemes.status().scheme == RGRID
     house.schemes.stop()
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from nearcast.dissemination.cloud_messages import PROXY
 from nearcast.dissemination.planned_broker import PlannedBroker
 from nearcast.runtime.host import Component, Host
+from nearcast.runtime.ports import Cancellable
 from nearcast.transition.plan import Action, Exchange
 from nearcast.transition.rules import Condition, Rule, RuleEngine, RuleStatistics
 from nearcast.transition.specification import MechanismSpec
@@ -37,24 +38,37 @@ class RuledSchemes(Component):
     ``otherwise`` runs when no rule holds any more.  At first that is taken for granted: before a rule begins to hold, nothing is done.
     """
 
-    def __init__(self, rules: Iterable[SchemeRule], otherwise: MechanismSpec, interval: float = 1.0) -> None:
+    def __init__(
+        self, rules: Iterable[SchemeRule], otherwise: MechanismSpec, interval: float = 1.0, *, restarted: bool = True
+    ) -> None:
+        """``restarted``: these begin with the broker; else they follow others, and what these did is known."""
+        self._restarted: Final = restarted
         self._otherwise: Final = otherwise
         self._interval: Final = interval
         self._rules: Final = [(_rule(f"rule {number}", each, otherwise), each) for number, each in enumerate(rules, 1)]
         self._broker: PlannedBroker
         self._engine: RuleEngine
+        self._settling: Cancellable | None = None
 
     def start(self, host: Host) -> None:
         self._broker = host.component(PlannedBroker)
         rules = [rule for rule, _ in self._rules]
         self._engine = RuleEngine(host.state, host.clock, host.timers, rules, self._act, interval=self._interval)
         self._engine.start()
-        if self._broker.recovered:
+        if self._broker.recovered and self._restarted:
             # A rule may have ended while the broker was away, and nobody would notice: no rule of this engine ends.
-            host.timers.after(SETTLING, self._settle)
+            self._settling = host.timers.after(SETTLING, self._settle)
 
     def stop(self) -> None:
         self._engine.stop()
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+
+    @property
+    def settling(self) -> bool:
+        """Whether a restart was so short ago that nobody knows yet which rules hold."""
+        return self._settling is not None
 
     @property
     def active(self) -> bool:
@@ -69,6 +83,7 @@ class RuledSchemes(Component):
         return self._engine.statistics()
 
     def _settle(self) -> None:
+        self._settling = None
         if not self.active:
             self._broker.transition(self._otherwise)
 

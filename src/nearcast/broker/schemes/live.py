@@ -331,15 +331,17 @@ class LiveSchemes:
         """
         for rule in rules:
             self._broker.exchange.check(rule.scheme)
-        started = RuledSchemes(rules, self._plan.initial) if rules else None
-        before, self._rules, self._rule_set = self._rules, started, tuple(rules)
-        held = before is not None and before.active
+        before = self._rules
+        held = before is not None and (before.active or before.settling)
+        settling = before is not None and before.settling
+        started = RuledSchemes(rules, self._plan.initial, restarted=settling) if rules else None
+        self._rules, self._rule_set = started, tuple(rules)
         if before is not None:
             before.stop()
         if started is not None:
             started.start(self._host)
             started.evaluate()
-        if held and not (started is not None and started.active):
+        if held and not (started is not None and (started.active or started.settling)):
             self._broker.transition(self._plan.initial)
 
     def channels(self) -> dict[MechanismSpec, Counter[str]]:
