@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from websockets.exceptions import InvalidStatus
 from nearcast.broker.access.users import add_user, remove_user
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
-from nearcast.dashboard.doors import ATTEMPTS, COOKIE
+from nearcast.dashboard import doors
+from nearcast.dashboard.doors import ATTEMPTS, COOKIE, MOST_LOGINS_OF_ONE
 
 DATA = ("/dashboard/api/world", "/dashboard/api/sessions")
 RULES: dict[str, Any] = {
@@ -248,3 +251,56 @@ def test_large_bodies_and_too_many_viewers_are_refused(tmp_path: Path) -> None:
             assert await refused(server) == 403
 
     shown(tmp_path, story, dashboard={"viewers": 2})
+
+
+def test_wrong_passwords_at_the_same_time_are_slowed_down_as_well(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        answers = await asyncio.gather(*(log_in(client, "ada", f"wrong {number}") for number in range(4 * ATTEMPTS)))
+        assert Counter(each.status_code for each in answers) == {401: ATTEMPTS, 429: 3 * ATTEMPTS}
+        assert server.broker.access.statistics().passwords.verified == ATTEMPTS
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_right_passwords_at_the_same_time_are_no_failures(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        for _round in range(3):
+            answers = await asyncio.gather(*(log_in(client) for _ in range(ATTEMPTS)))
+            assert {each.status_code for each in answers} == {204}
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_a_cookie_is_found_among_odd_ones_of_others(tmp_path: Path) -> None:
+    with_users(tmp_path)
+
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        own = f"{COOKIE}={client.cookies[COOKIE]}"
+        client.cookies.clear()
+        for odd in ('prefs={"theme": "dark"}', "=;;", "a b=c d", "\x80=\xff"):
+            for cookies in (f"{odd}; {own}", f"{own}; {odd}"):
+                answer = await client.get(DATA[0], headers=[(b"cookie", cookies.encode("latin-1"))])
+                assert answer.status_code == 200, cookies
+
+    shown(tmp_path, story, access=RULES)
+
+
+def test_nobody_logs_others_out_by_logging_in_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_users(tmp_path)
+    most = MOST_LOGINS_OF_ONE + 5
+    monkeypatch.setattr(doors, "MOST_LOGINS", most)
+
+    async def story(_: Server, client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        own = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        for _login in range(most + 1):
+            assert (await log_in(client, "bob", "another word")).status_code == 204
+        client.cookies.clear()
+        assert (await client.get(DATA[0], headers=own)).status_code == 200
+
+    shown(tmp_path, story, access=RULES)

@@ -15,7 +15,6 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -38,6 +37,9 @@ WORD: Final = "x-nearcast"
 
 MOST_LOGINS: Final = 1_000
 """Remembered at a time; the oldest goes first."""
+
+MOST_LOGINS_OF_ONE: Final = 50
+"""Of one user; its own oldest goes first, and nobody else's."""
 
 MOST_ADDRESSES: Final = 10_000
 ATTEMPTS: Final = 10
@@ -67,6 +69,15 @@ class _Login:
     until: Instant
 
 
+@dataclass(slots=True)
+class _Failures:
+    """Of one address."""
+
+    wrong: Bucket
+    trying: int = 0
+    """Passwords that are just being looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class DoorsStatistics:
     logins: int
@@ -83,7 +94,7 @@ class Doors:
         self._now: Final = broker.clock.now
         self._stay: Final = settings.stay
         self._logins: Final[OrderedDict[bytes, _Login]] = OrderedDict()
-        self._failures: Final[OrderedDict[str, Bucket]] = OrderedDict()
+        self._failures: Final[OrderedDict[str, _Failures]] = OrderedDict()
         self._failed = self._limited = 0
 
     def statistics(self) -> DoorsStatistics:
@@ -148,6 +159,9 @@ class Doors:
         token = secrets.token_urlsafe(32)
         now = self._now()
         self._forget_old(now)
+        own = [key for key, login in self._logins.items() if login.user == user]
+        if len(own) >= MOST_LOGINS_OF_ONE:
+            del self._logins[own[0]]
         self._logins[_digest(token)] = _Login(user, stamp, now + self._stay)
         if len(self._logins) > MOST_LOGINS:
             self._logins.popitem(last=False)
@@ -162,21 +176,32 @@ class Doors:
 
     async def _authenticate(self, user: str | None, password: bytes | None, peer: Peer) -> Principal:
         """Wrong passwords are counted by address, and after some of them nothing is looked at for a while."""
-        now = self._now()
         failures = self._failures.get(peer.address)
-        if failures is not None and not failures.has(now):
+        if failures is None:
+            failures = self._failures[peer.address] = _Failures(
+                Bucket(1 / PATIENCE, ATTEMPTS * PATIENCE * MICROSECONDS)
+            )
+            self._forget_addresses()
+        # Those whose passwords are just being looked at may turn out to be wrong, too: else many at once would all be let try.
+        if failures.trying >= ATTEMPTS or not failures.wrong.has(self._now(), failures.trying + 1):
             self._limited += 1
             raise QuotaExceeded(f"too many wrong passwords; try again in {PATIENCE} seconds")
+        failures.trying += 1
         try:
             return await self._access.authenticate(CLIENT, user, password, peer)
         except NotAuthenticated:
             self._failed += 1
-            if failures is None:
-                failures = self._failures[peer.address] = Bucket(1 / PATIENCE, ATTEMPTS * PATIENCE * MICROSECONDS)
-                if len(self._failures) > MOST_ADDRESSES:
-                    self._failures.popitem(last=False)
-            failures.take(now)
+            failures.wrong.take(self._now())
             raise
+        finally:
+            failures.trying -= 1
+
+    def _forget_addresses(self) -> None:
+        """Of too many the oldest, but none whose passwords are just being looked at."""
+        if len(self._failures) > MOST_ADDRESSES:
+            idle = next((address for address, each in self._failures.items() if not each.trying), None)
+            if idle is not None:
+                del self._failures[idle]
 
     def _login(self, token: str) -> _Login | None:
         key = _digest(token)
@@ -231,14 +256,12 @@ def _peer(asking: Asking) -> Peer:
 
 
 def _token(asking: Asking) -> str | None:
-    header = asking.headers.get("cookie")
-    if not header:
-        return None
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return None
-    return None if found is None or not found.value else found.value
+    # By hand: http.cookies finds none at all if another one is odd, and all that runs on this host may have set one.
+    for cookie in asking.headers.get("cookie", "").split(";"):
+        name, _, value = cookie.strip().partition("=")
+        if name == COOKIE and value:
+            return value
+    return None
 
 
 def _digest(token: str) -> bytes:
