@@ -13,7 +13,9 @@ from tests.dashboard.test_doors import RULES, with_users
 from tests.waiting import until
 
 import nearcast
+from nearcast.broker.schemes.live import LiveSchemes
 from nearcast.broker.server import Server
+from nearcast.dashboard.cells import EVERY, CellWatch
 from nearcast.model.geometry import Point
 
 HERE = Point(49.8728, 8.6512)
@@ -185,3 +187,33 @@ def test_every_route_of_data_is_closed_to_those_who_may_not(tmp_path: Path) -> N
                     assert "guest-17" not in answer.text
 
     shown(tmp_path, story, access=RULES)
+
+
+def test_who_begins_to_look_keeps_nothing_from_those_who_look_already(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        live, watch = server.broker.scheming.live, CellWatch(server.broker)
+
+        def told() -> dict[str, bool]:
+            """Of each scheme that something is told of in the next ticks, whether there are cells."""
+            cells = [each for _ in range(EVERY) for each in watch.changed()]
+            return {each.scheme: bool(each.features["features"]) for each in cells}  # type: ignore[attr-defined]
+
+        async with sdk(server, "ada") as ada, ada.subscribe("traffic/#", within=500):
+            await ada.update(lat=HERE.lat, lon=HERE.lon)
+            await until(lambda: live.takes_part("ada"))
+            assert told() == {}
+            for scheme, expected in (
+                ("EGRID(factor=10)", {"EGRID(factor=10)": True}),
+                ("RADIAL", {"EGRID(factor=10)": False}),
+            ):
+                live.transition(scheme)
+                await until(lambda: _settled(live))
+                watch.standing()  # somebody else has come
+                assert told() == expected
+                assert told() == {}
+
+    shown(tmp_path, story, **on_ground())
+
+
+def _settled(live: LiveSchemes) -> bool:
+    return not live.status().waiting and not live.status().overlaps

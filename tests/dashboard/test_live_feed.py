@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from tests.dashboard.looking import looking, shown
 from tests.waiting import until
 
 from nearcast.broker.server import Server
+from nearcast.broker.settings import DashboardSettings
+from nearcast.dashboard.crowd import LONGEST_KIND, MOST_KINDS, Kinds, role_of
+from nearcast.dashboard.feed import Feed
 from nearcast.dashboard.positions import FULL, NO_HEADING, RECORD, Positions
 from nearcast.matching import Matcher
 from nearcast.model.geometry import Point
@@ -163,5 +168,51 @@ def test_what_is_no_wish_ends_the_conversation(tmp_path: Path) -> None:
             await page.connection.send("no json")
             await page.connection.wait_closed()
             assert page.connection.close_code == 4400
+
+    shown(tmp_path, story)
+
+
+def test_somebody_in_the_place_of_somebody_who_has_just_gone_is_seen(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with AsyncExitStack() as stack:
+            async with talking(server, "ada") as ada:
+                await report(ada, HERE)
+                page = await stack.enter_async_context(looking(server))
+                await page.until(lambda page: near(page.at("ada"), 49.8728, 8.6512))
+            # All within one period: the same number, at the same place.
+            bob = await stack.enter_async_context(talking(server, "bob"))
+            await report(bob, HERE)
+            await page.until(lambda page: near(page.at("bob"), 49.8728, 8.6512))
+            assert page.at("ada") is None
+
+    shown(tmp_path, story, dashboard={"period": 2_000_000})
+
+
+def test_kinds_that_do_not_fit_are_not_remembered() -> None:
+    kinds = Kinds()
+    numbers = [kinds.number(f"role {number}") for number in range(10 * MOST_KINDS)]
+    assert numbers[: MOST_KINDS - 1] == list(range(1, MOST_KINDS))
+    assert set(numbers[MOST_KINDS - 1 :]) == {0}
+    assert len(kinds.words) == len(kinds._numbers) == MOST_KINDS
+    assert role_of({"": {"role": "x" * 10_000}}) == "x" * LONGEST_KIND
+
+
+def test_who_begins_costs_as_little_as_who_looks(tmp_path: Path) -> None:
+    """Not more than one beginning is made for each picture, and no picture more because somebody pauses and goes on."""
+
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        feed = Feed(server.broker, DashboardSettings(), lambda: Point(0.0, 0.0))
+        first, second = feed.join(), feed.join()
+        await until(lambda: feed.statistics().looks)
+        assert await first.parcels() is await second.parcels()
+        feed.leave(second)
+        looks = feed.statistics().looks
+        for _turn in range(200):
+            for paused in (True, False):
+                first.pause(paused)
+                await asyncio.sleep(0)
+        assert feed.statistics().looks <= looks + 2  # it takes less than two periods
+        await until(lambda: feed.statistics().looks > looks + 2)
+        feed.leave(first)
 
     shown(tmp_path, story)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -14,7 +16,8 @@ from tests.waiting import until
 
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.server import Server
-from nearcast.dashboard.explaining import term_of
+from nearcast.dashboard import one_client, past, recorded, tables
+from nearcast.dashboard.explaining import LONGEST_PAYLOAD, term_of
 from nearcast.dashboard.recorded import find_event
 from nearcast.journal.archive import Archive
 from nearcast.model.time import to_text
@@ -268,3 +271,89 @@ def test_the_world_is_that_of_the_map(tmp_path: Path) -> None:
         assert kinds["RADIAL"]["about"]
 
     shown(tmp_path, story, dashboard={"map": Path("ar-darmstadt")})
+
+
+@pytest.mark.parametrize("name", ["a/b", "/lead", "trail/", "a//b", "ü ñ", "100%", "%2F", "<b>x</b>", "a?b#c&d"])
+def test_a_client_is_found_whatever_its_name(tmp_path: Path, name: str) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with talking(server, name.strip("/")), talking(server, name):
+            assert (await asked(client, f"clients/{quote(name, safe='')}"))["client"] == name
+            assert name in [row["client"] for row in (await asked(client, "sessions", search=name))["rows"]]
+
+    shown(tmp_path, story)
+
+
+@pytest.mark.parametrize("words", [{}, {"search": "TALKER"}, {"sort": "-client"}, {"search": "t", "sort": "client"}])
+@pytest.mark.parametrize("table", ["sessions", "subscriptions"])
+def test_whoever_turns_over_tables_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, words: dict[str, str]
+) -> None:
+    """Between some sessions and the next ones, everything else has its turn."""
+    monkeypatch.setattr(tables, "AT_ONCE", 1)
+
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        async with AsyncExitStack() as stack:
+            for number in range(8):
+                talker = await stack.enter_async_context(talking(server, f"talker-{number}"))
+                await talker.subscribe("traffic/#", 0)
+            other = asyncio.create_task(others())
+            look = tables.sessions_of if table == "sessions" else tables.subscriptions_of
+            found = await look(server.broker, words.get("search", ""), words.get("sort", ""), 0, 50)
+            other.cancel()
+            assert (found.total, len(found.rows)) == (8, 8)
+            assert turns >= 5
+
+    shown(tmp_path, story)
+
+
+def test_of_events_for_very_many_fewer_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_client, "MOST_RECEIVERS", 4)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with talking(server, "ada") as ada, talking(server, "bob") as bob, talking(server, "src") as source:
+            await placed(ada, HERE)
+            await placed(bob, HERE)
+            for number in range(5):
+                await source.tell("traffic/jam", b"x" * 1_000, [("nc-place", HERE), ("nc-id", f"e-{number}")])
+            for _turn in range(2):
+                await ada.heard()
+            sent = (await asked(client, "clients/ada"))["sent"]
+            assert [each["event"] for each in sent] == ["e-4", "e-3"]
+            assert {len(each["payload"]) for each in sent} == {LONGEST_PAYLOAD}
+
+    shown(tmp_path, story)
+
+
+def test_of_many_events_the_last_of_a_time_are_shown_and_no_more_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with talking(server, "src") as source:
+            for number in range(6):
+                await source.tell("traffic/jam", b"x", [("nc-place", HERE), ("nc-id", f"e-{number}")])
+            at = to_text(server.broker.clock.now())
+
+            async def told() -> tuple[list[str], bool]:
+                then = await asked(client, "past", at=at)
+                return [each["id"] for each in then["events"]], then["complete"]
+
+            assert await told() == ([f"e-{number}" for number in range(6)], True)
+            monkeypatch.setattr(past, "MOST_EVENTS", 2)
+            assert await told() == (["e-4", "e-5"], False)
+            monkeypatch.setattr(past, "MOST_EVENTS", 100)
+            for room in (recorded, past):
+                monkeypatch.setattr(room, "MOST_READ", 3)
+            events, complete = await told()
+            assert 0 < len(events) <= 3
+            assert events[-1] == "e-5"
+            assert complete is False
+
+    shown(tmp_path, story)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final
+from urllib.parse import unquote
 
 from litestar import Request, Response, Router, get, post, put
 from litestar.di import NamedDependency, Provide
 from litestar.exceptions import HTTPException
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromQuery, JSONBody, QueryParameter
 from litestar.types import ControllerRouterHandler
 
 from nearcast.broker.core import Broker
@@ -158,23 +159,37 @@ Name = Annotated[str, QueryParameter(max_length=1_024)]
 
 @get("/sessions")
 async def sessions(
-    broker: NamedDependency[Broker], search: Search = "", sort: Sort = "", offset: Offset = 0, limit: Limit = PAGE
+    broker: NamedDependency[Broker],
+    scans: NamedDependency[Scans],
+    search: Search = "",
+    sort: Sort = "",
+    offset: Offset = 0,
+    limit: Limit = PAGE,
 ) -> SessionsTable:
-    return sessions_of(broker, search, sort, offset, limit)
+    async with scans.turn():
+        return await sessions_of(broker, search, sort, offset, limit)
 
 
 @get("/subscriptions")
 async def subscriptions(
-    broker: NamedDependency[Broker], search: Search = "", sort: Sort = "", offset: Offset = 0, limit: Limit = PAGE
+    broker: NamedDependency[Broker],
+    scans: NamedDependency[Scans],
+    search: Search = "",
+    sort: Sort = "",
+    offset: Offset = 0,
+    limit: Limit = PAGE,
 ) -> SubscriptionsTable:
-    return subscriptions_of(broker, search, sort, offset, limit)
+    async with scans.turn():
+        return await subscriptions_of(broker, search, sort, offset, limit)
 
 
 @get("/clients/{name:path}")
 async def client(
-    broker: NamedDependency[Broker], recent: NamedDependency[RecentEvents], name: FromPath[str]
+    request: Request[Any, Any, Any], broker: NamedDependency[Broker], recent: NamedDependency[RecentEvents]
 ) -> ClientShown:
-    return await client_shown(broker, recent, name.removeprefix("/"))
+    # As it was asked for: the framework's own has lost slashes at its ends, and of two that follow one another.
+    asked: bytes = request.scope["raw_path"]
+    return await client_shown(broker, recent, unquote(asked.partition(b"/api/clients/")[2].decode("latin-1")))
 
 
 @get("/explain")
@@ -193,9 +208,10 @@ async def explain(
 async def heat(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], kind: FromQuery[Kind] = "density"
 ) -> Heat:
-    if kind == "density":
-        return density(broker)
     async with scans.turn():
+        if kind == "density":
+            lat, lon = (each.copy() for each in broker.presence.matcher.positions)
+            return await asyncio.to_thread(density, lat, lon, broker.clock.now())
         return await asyncio.to_thread(measured, broker, kind)
 
 

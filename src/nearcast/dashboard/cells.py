@@ -33,28 +33,40 @@ class CellWatch:
     def __init__(self, broker: Broker) -> None:
         self._broker: Final = broker
         self._told: dict[str, Cells] = {}
+        self._untold: dict[str, Cells] = {}
+        """What has changed since everybody was told last."""
+
         self._ticks = 0
+        self._looked = -1
 
     def standing(self) -> Sequence[msgspec.Struct]:
         """All that there are, for whoever knows none."""
-        self.changed(now=True)
+        self._look()
         return list(self._told.values())
 
-    def changed(self, *, now: bool = False) -> Sequence[msgspec.Struct]:
-        """Those that differ from what was told; of a scheme that nobody is in any more, none."""
+    def changed(self) -> Sequence[msgspec.Struct]:
+        """Those that differ from what everybody was told; of a scheme that nobody is in any more, none."""
         self._ticks += 1
-        if self._ticks % EVERY and not now:
+        if self._ticks % EVERY:
             return []
+        self._look()
+        untold, self._untold = self._untold, {}
+        return list(untold.values())
+
+    def _look(self) -> None:
+        """Once between two ticks, however many begin to look."""
+        if self._looked == self._ticks:
+            return
+        self._looked = self._ticks
         live = self._broker.scheming.live
         found = {
             str(spec): Cells(str(spec), collection(features(spec, live.territory, counts)))
             for spec, counts in live.channels().items()
             if has_cells(spec)
         }
-        gone = [Cells(scheme, collection(())) for scheme in self._told.keys() - found.keys()]
-        new = [cells for scheme, cells in found.items() if self._told.get(scheme) != cells]
+        self._untold |= {scheme: Cells(scheme, collection(())) for scheme in self._told.keys() - found.keys()}
+        self._untold |= {scheme: cells for scheme, cells in found.items() if self._told.get(scheme) != cells}
         self._told = found
-        return [*gone, *new]
 
 
 def has_cells(spec: MechanismSpec) -> bool:

@@ -22,6 +22,9 @@ CALM: Final = 20
 """Looks after which nothing of a transition is left to be seen."""
 
 MOST_KINDS: Final = 255
+LONGEST_KIND: Final = 64
+"""Characters: a legend is no place for more."""
+
 ROLE: Final = "role"
 TRANSPORT: Final = "transport"
 
@@ -36,10 +39,10 @@ class Kinds:
     def number(self, kind: object) -> int:
         number = self._numbers.get(kind)
         if number is None:
-            number = len(self.words) if len(self.words) < MOST_KINDS else 0
-            self._numbers[kind] = number
-            if number:
-                self.words.append(str(kind))
+            if len(self.words) >= MOST_KINDS:
+                return 0  # and not remembered: clients may think of any number of them
+            number = self._numbers[kind] = len(self.words)
+            self.words.append(str(kind))
         return number
 
 
@@ -62,6 +65,7 @@ class Crowd:
         add, gone = self._renamed()
         for number, client in add.items():
             self._mark(number, client)
+            self._positions.show_again(number)  # it may be just where the one was who had that number before
         self._mark_some()
         more_schemes = len(self.schemes.words) > schemes
         more_roles = len(self.roles.words) > roles
@@ -113,8 +117,8 @@ def role_of(contexts: Mapping[str, Mapping[str, Value]]) -> str:
     """What a client is, by one of its contexts: its ``role``, or the last part of its ``transport``."""
     for attributes in contexts.values():
         if ROLE in attributes:
-            return str(attributes[ROLE])
+            return str(attributes[ROLE])[:LONGEST_KIND]
     for attributes in contexts.values():
         if TRANSPORT in attributes:
-            return str(attributes[TRANSPORT]).rstrip("/").rpartition("/")[2]
+            return str(attributes[TRANSPORT]).rstrip("/").rpartition("/")[2][:LONGEST_KIND]
     return ""

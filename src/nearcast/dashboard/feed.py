@@ -162,6 +162,15 @@ class Feed:
         self._watching: asyncio.Task[None] | None = None
         self._looks = 0
         self._seconds = 0.0
+        self._beginning: list[Parcel] | None = None
+        """For all who begin before the next picture."""
+
+        self._spent = 0.0
+        """Seconds beside the picture, since the last one."""
+
+        self._rest_until = 0.0
+        """Before, the share of the loop's time is used up."""
+
         self.skipped = self.anew = 0
 
     def statistics(self) -> FeedStatistics:
@@ -213,8 +222,10 @@ class Feed:
         self._next_tick = 0.0
         for seat in self._seats:  # whoever is there from before was told of another origin
             seat.restart()
-        self._due = self._broker.loop.time()
-        self._timer = self._broker.loop.call_soon(self._look)
+        self._beginning = None
+        # Whoever pauses and goes on in quick succession gets no more pictures than who just looks.
+        self._due = max(self._broker.loop.time(), self._rest_until)
+        self._timer = self._broker.loop.call_at(self._due, self._look)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -227,6 +238,13 @@ class Feed:
 
     def beginning(self) -> list[Parcel]:
         """All that somebody has to know who has known nothing."""
+        if self._beginning is None:
+            begun = perf_counter()
+            self._beginning = self._made_beginning()
+            self._spent += perf_counter() - begun
+        return self._beginning
+
+    def _made_beginning(self) -> list[Parcel]:
         crowd = self._crowd
         origin = self.positions.origin
         hello = Hello(
@@ -249,12 +267,12 @@ class Feed:
             self._show(now)
         except Exception:  # the broker goes on, and so does the next picture
             log.exception("a picture for the dashboard could not be made")
-        took = perf_counter() - begun
+        took = perf_counter() - begun + self._spent
         self._looks += 1
         self._seconds += took
-        wait = max(self._period, took / SHARE)
-        self._due = loop.time() + wait
-        self._timer = loop.call_later(wait, self._look)
+        self._beginning, self._spent = None, 0.0
+        self._due = self._rest_until = loop.time() + max(self._period, took / SHARE)
+        self._timer = loop.call_at(self._due, self._look)
 
     def _show(self, now: float) -> None:
         picture = self.positions.look(self._broker.clock.now())

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from nearcast.broker.core import Broker
 from nearcast.dashboard.contract import Heat, HeatCell
 from nearcast.metrics.maps import Grid, cell_sums
 from nearcast.model.geometry import EARTH_RADIUS, Point
-from nearcast.model.time import to_text
+from nearcast.model.time import Instant, to_text
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.runtime.simulation.plane import Plane
 
+Floats = npt.NDArray[np.float64]
 Kind = Literal["density", "recall", "precision"]
 MOST_CELLS: Final = 2_000
 MOST_READ: Final = 100_000
@@ -28,12 +30,11 @@ PLACES: Final = "places"
 """What ``nearcast pipeline observe`` writes of recall and precision: a row for each square cell in which something was published."""
 
 
-def density(broker: Broker) -> Heat:
-    """Clients whose position is known, by square cells."""
-    lat, lon = broker.presence.matcher.positions
+def density(lat: Floats, lon: Floats, now: Instant) -> Heat:
+    """In a worker thread: clients by square cells; not a number: of whom it is not known."""
     known = ~np.isnan(lat)
     lat, lon = lat[known], lon[known]
-    at = to_text(broker.clock.now())
+    at = to_text(now)
     if not len(lat):
         return Heat("density", SIZES[0], [], at, "no client has said where it is")
     middle = Point(float(np.median(lat)), float(np.median(lon)))

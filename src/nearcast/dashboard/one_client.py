@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from nearcast.broker.core import Broker
 from nearcast.broker.sessions.session import Held, Session
@@ -34,10 +39,25 @@ from nearcast.model.value_text import value_text
 REMEMBERED: Final = 300
 """Of the last recorded events, so many are looked through."""
 
+MOST_RECEIVERS: Final = 2_000_000
+"""Of all of these together; if there are more, fewer events are looked through."""
+
 MOST_NEW: Final = 2_000
 """Records that are read at a time; if there are more, those before them are left out."""
 
 SHOWN: Final = 20
+
+
+@dataclass(slots=True)
+class _Recent:
+    """A recorded event, as far as it is looked at again."""
+
+    row: EventRow
+    receivers: npt.NDArray[np.int64]
+    """Hashes of their identities: an event may have gone to everybody, and there are many events."""
+
+    def was_sent_to(self, identity: int) -> bool:
+        return bool((self.receivers == identity).any())
 
 
 class RecentEvents:
@@ -45,27 +65,33 @@ class RecentEvents:
 
     def __init__(self, broker: Broker) -> None:
         self._journal: Final = broker.journal
-        self._events: Final[deque[tuple[int, EventEntry]]] = deque(maxlen=REMEMBERED)
-        self._later: dict[int, set[str]] = {}
+        self._events: Final[OrderedDict[int, _Recent]] = OrderedDict()
+        self._receivers = 0
         self._next = 0
         self._turn: Final = asyncio.Lock()
 
-    async def refresh(self) -> None:
-        async with self._turn:
-            if self._journal.stored > self._next:
-                await asyncio.to_thread(self._read)
-
-    def of(self, identity: str, held: list[Held]) -> tuple[list[EventRow], list[EventRow]]:
+    async def of(self, identity: str, filters: Iterable[str]) -> tuple[list[EventRow], list[EventRow]]:
         """What a client was sent, and what was withheld of the topics that it subscribed to; latest first."""
+        wanted = frozenset(filters)
+        async with self._turn:
+            return await asyncio.to_thread(self._of, hash(identity), wanted)
+
+    def _of(self, identity: int, filters: frozenset[str]) -> tuple[list[EventRow], list[EventRow]]:
+        if self._journal.stored > self._next:
+            self._read()
         sent: list[EventRow] = []
         withheld: list[EventRow] = []
-        filters = [each.subscription.topic for each in held]
-        for offset, entry in reversed(self._events):
-            if identity in entry.receivers or identity in self._later.get(offset, ()):
+        matches: dict[str, bool] = {}
+        for recent in reversed(self._events.values()):
+            topic = recent.row.topic
+            if recent.was_sent_to(identity):
                 if len(sent) < SHOWN:
-                    sent.append(event_row(entry))
-            elif len(withheld) < SHOWN and any(topic_matches(each, entry.topic) for each in filters):
-                withheld.append(event_row(entry))
+                    sent.append(recent.row)
+            elif len(withheld) < SHOWN:
+                if topic not in matches:
+                    matches[topic] = any(topic_matches(each, topic) for each in filters)
+                if matches[topic]:
+                    withheld.append(recent.row)
             if len(sent) >= SHOWN and len(withheld) >= SHOWN:
                 break
         return sent, withheld
@@ -78,30 +104,43 @@ class RecentEvents:
             for chunk in journal.read(first, end, kinds=(EventEntry, DeliveryEntry)):
                 for offset, record in chunk:
                     if isinstance(record, EventEntry):
-                        self._events.append((offset, record))
-                    elif isinstance(record, DeliveryEntry):
-                        self._later.setdefault(record.of, set()).update(record.event.receivers)
+                        self._add(offset, _Recent(event_row(record), _hashes(record.receivers)))
+                    elif isinstance(record, DeliveryEntry) and record.of in self._events:
+                        recent = self._events[record.of]
+                        later = _hashes(record.event.receivers)
+                        recent.receivers = np.concatenate([recent.receivers, later])
+                        self._receivers += len(later)
         except OffsetTrimmed:
             pass  # the next look begins later
         self._next = end
-        known = {offset for offset, _ in self._events}
-        self._later = {offset: who for offset, who in self._later.items() if offset in known}
+
+    def _add(self, offset: int, recent: _Recent) -> None:
+        self._events[offset] = recent
+        self._receivers += len(recent.receivers)
+        while len(self._events) > 1 and (len(self._events) > REMEMBERED or self._receivers > MOST_RECEIVERS):
+            _, oldest = self._events.popitem(last=False)
+            self._receivers -= len(oldest.receivers)
+
+
+def _hashes(identities: Sequence[str]) -> npt.NDArray[np.int64]:
+    return np.fromiter((hash(each) for each in identities), np.int64, len(identities))
 
 
 async def client_shown(broker: Broker, recent: RecentEvents, client: str) -> ClientShown:
     """``UnknownName`` if it has no session."""
     if client not in broker.sessions.all:
         raise UnknownName(f"no client {client!r:.80} has a session here")
-    await recent.refresh()
+    asked = broker.sessions.all[client]
+    sent, withheld = await recent.of(asked.identity, [each.subscription.topic for each in asked.held.values()])
+    addresses = await addresses_of(broker, client)
     session = broker.sessions.all.get(client)
     if session is None:
         raise UnknownName(f"client {client!r:.80} has just gone")
     position = broker.presence.position(client)
     live = broker.scheming.live
-    sent, withheld = recent.of(session.identity, list(session.held.values()))
     return ClientShown(
         client,
-        session_row(broker, session, addresses_of(broker)),
+        session_row(broker, session, addresses),
         None if position is None else Place(position.lat, position.lon),
         [
             ContextShown(name, {key: value_text(key, value) for key, value in attributes.items()})

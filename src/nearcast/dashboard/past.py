@@ -5,9 +5,10 @@ A replay asks again and again for a little later: what was known at the time bef
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from nearcast.broker.core import Broker
@@ -45,12 +46,13 @@ class _Then:
     complete: bool
 
 
-@dataclass(slots=True)
 class Pasts:
     """One for each broker; asked in worker threads, two at a time at most."""
 
-    broker: Broker
-    _remembered: OrderedDict[Instant, _Then] = field(default_factory=OrderedDict)
+    def __init__(self, broker: Broker) -> None:
+        self.broker: Final = broker
+        self._remembered: Final[OrderedDict[Instant, _Then]] = OrderedDict()
+        self._lock: Final = threading.Lock()
 
     def extent(self) -> Extent:
         journal = self.broker.journal
@@ -72,16 +74,11 @@ class Pasts:
         if journal.oldest > 0 and begins is not None and at < begins:
             return self._of_lake(at, window, client_of)
         then = self._known(at)
-        self._remembered[at] = then
-        while len(self._remembered) > MOST_REMEMBERED:
-            self._remembered.popitem(last=False)
-        since = at - round(window * MICROSECONDS)
-        events: list[EventEntry] = []
-        more = False
-        for chunk in journal.read(journal.oldest, then.offset, since=since, until=at + 1, kinds=(EventEntry,)):
-            events += [record for _, record in chunk if isinstance(record, EventEntry)]
-            more = more or len(events) > MOST_EVENTS
-            events = events[-MOST_EVENTS:]
+        with self._lock:
+            self._remembered[at] = then
+            while len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+        events, more = self._events(at - round(window * MICROSECONDS), at, then.offset)
         return Past(
             to_text(at),
             _clients(then.where, client_of),
@@ -91,8 +88,22 @@ class Pasts:
             then.complete and not more and len(then.where) <= MOST_CLIENTS,
         )
 
+    def _events(self, since: Instant, at: Instant, below: int) -> tuple[list[EventEntry], bool]:
+        """The last of a time, and whether there were more: read back from its end, and no farther than has to be."""
+        journal, events = self.broker.journal, deque[EventEntry]()
+        for stretch in back_from(journal, below, (EventEntry,), since=since, until=at + 1):
+            for _, record in reversed(stretch):
+                if isinstance(record, EventEntry):
+                    if len(events) >= MOST_EVENTS:
+                        return list(events), True
+                    events.appendleft(record)
+        unread = max(journal.oldest, below - MOST_READ)
+        older = journal.read(journal.oldest, unread, since=since, until=at + 1, kinds=(EventEntry,), limit=1)
+        return list(events), unread > journal.oldest and any(older)
+
     def _known(self, at: Instant) -> _Then:
-        before = [each for each in self._remembered.values() if 0 <= at - each.at <= STEP]
+        with self._lock:
+            before = [each for each in self._remembered.values() if 0 <= at - each.at <= STEP]
         if before:
             return self._further(max(before, key=lambda each: each.at), at)
         journal = self.broker.journal

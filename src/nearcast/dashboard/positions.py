@@ -62,6 +62,11 @@ class Positions:
             self.schemes[number], self.roles[number] = scheme, role
             self._marked[number] = True
 
+    def show_again(self, number: int) -> None:
+        """Tell of it at the next look, even if nothing has changed by then."""
+        if number < len(self._marked):
+            self._marked[number] = True
+
     def look(self, now: Instant) -> bytes | None:
         """Who has changed since the last look; none if nobody has."""
         lat, lon = self._matcher.positions

@@ -36,7 +36,11 @@ Numbered = tuple[int, Record]
 
 
 def back_from(
-    journal: Journal, last: int, kinds: Sequence[type[Record]], until: Instant | None = None
+    journal: Journal,
+    last: int,
+    kinds: Sequence[type[Record]],
+    since: Instant | None = None,
+    until: Instant | None = None,
 ) -> Iterator[list[Numbered]]:
     """Stretches of the journal, the latest first, each in the order of its records; not more than ``MOST_READ`` in all."""
     size, left = FIRST_LOOK, MOST_READ
@@ -44,7 +48,7 @@ def back_from(
         size = min(size, left)
         first = max(journal.oldest, last - size)
         try:
-            yield [each for chunk in journal.read(first, last, until=until, kinds=kinds) for each in chunk]
+            yield [each for chunk in journal.read(first, last, since=since, until=until, kinds=kinds) for each in chunk]
         except OffsetTrimmed:
             continue  # it was there a moment ago: begin where it begins now
         last, size, left = first, size * 4, left - size
@@ -81,8 +85,11 @@ class Lake:
 
     def oldest(self) -> Instant | None:
         """The time of the first row of a day that is there."""
+        import pyarrow.compute as pc
+
         days = sorted(self.folder.glob("reports/date=*"))[:1] + sorted(self.folder.glob("events/date=*"))[:1]
-        times = [row["time"] for day in days for row in self._rows(day.parent.name, None, day.name, ["time"])]
+        tables = [self._table(day.parent.name, None, day.name, ["time"]) for day in days]
+        times = [pc.min(table["time"]).as_py() for table in tables if table is not None and len(table)]
         return min(times, default=None)
 
     def records(self, at: Instant, seconds: float) -> list[Numbered]:
@@ -112,26 +119,29 @@ class Lake:
         found = [(row["offset"], made(row)) for table, made in kinds.items() for row in self._rows(table, own)]
         return sorted(found, key=lambda each: each[0])
 
-    def _rows(
-        self, table: str, wanted: Any = None, day: str = "", columns: list[str] | None = None
-    ) -> list[dict[str, Any]]:
+    def _rows(self, table: str, wanted: Any = None, day: str = "") -> list[dict[str, Any]]:
+        found = self._table(table, wanted, day)
+        return [] if found is None else cast("list[dict[str, Any]]", found.to_pylist())
+
+    def _table(self, table: str, wanted: Any = None, day: str = "", columns: list[str] | None = None) -> Any:
+        """As Arrow has it, with times as microseconds; none if there is nothing."""
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.dataset as ds
 
         files = sorted(str(file) for file in (self.folder / table).glob(f"{day or 'date=*'}/*.parquet"))
         if not files:
-            return []
+            return None
         try:
             source = ds.dataset(files, format="parquet")
             found = source.head(MOST_READ, columns=columns, filter=None if wanted is None else wanted(pc.field))
         except (OSError, pa.ArrowInvalid):
-            return []  # just being replaced; the next look finds it
+            return None  # just being replaced; the next look finds it
         for place, column in enumerate(found.schema):
             if pa.types.is_timestamp(column.type):
                 instants = found[column.name].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
                 found = found.set_column(place, column.name, instants)
-        return cast("list[dict[str, Any]]", found.to_pylist())
+        return found
 
     @staticmethod
     def _event(row: dict[str, Any]) -> tuple[int, EventEntry]:
