@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ import pytest
 from tests.broker.talker import talking
 from tests.dashboard.looking import WORD, asking, looking, shown
 from tests.waiting import until
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from nearcast.broker.access.users import add_user, remove_user
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
-from nearcast.dashboard import doors
+from nearcast.dashboard import doors, live
 from nearcast.dashboard.doors import ATTEMPTS, COOKIE, MOST_LOGINS_OF_ONE
 
 DATA = ("/dashboard/api/world", "/dashboard/api/sessions")
@@ -302,5 +303,29 @@ def test_nobody_logs_others_out_by_logging_in_often(tmp_path: Path, monkeypatch:
             assert (await log_in(client, "bob", "another word")).status_code == 204
         client.cookies.clear()
         assert (await client.get(DATA[0], headers=own)).status_code == 200
+
+    shown(tmp_path, story, access=RULES)
+
+
+@pytest.mark.parametrize("ended", ["log-out", "removed", "removed, by basic", "password"])
+def test_a_live_feed_ends_with_the_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str) -> None:
+    with_users(tmp_path)
+    monkeypatch.setattr(live, "AGAIN", 0.1)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        basic = f"Basic {base64.b64encode(b'ada:a long word').decode()}"
+        own = {"authorization": basic} if "basic" in ended else {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        async with looking(server, additional_headers=own) as page:
+            await page.until(lambda page: len(page.of("tick")) > 1)
+            if ended == "log-out":
+                assert (await client.post("/dashboard/logout", headers=WORD)).status_code == 204
+            elif ended == "password":
+                add_user(tmp_path / "users", "ada", "a new word")
+            else:
+                remove_user(tmp_path / "users", "ada")
+            with pytest.raises(ConnectionClosed):
+                await page.until(lambda _: False)
+            assert page.connection.close_code == live.LOGGED_OUT
 
     shown(tmp_path, story, access=RULES)

@@ -15,8 +15,9 @@ from litestar.exceptions import WebSocketDisconnect
 from nearcast.dashboard.contract import ViewerWish
 from nearcast.dashboard.doors import Doors, check_origin
 from nearcast.dashboard.feed import Feed, Seat
+from nearcast.errors import NotAuthenticated, QuotaExceeded
 
-AGAIN: Final = 30.0
+AGAIN: Final = 5.0
 """Seconds after which it is looked again whether the viewer may still see."""
 
 LOGGED_OUT: Final = 4401
@@ -61,7 +62,7 @@ async def _send(socket: WebSocket[Any, Any, Any], seat: Seat, doors: Doors) -> N
                 parcels = []
             if loop.time() - checked >= AGAIN:
                 checked = loop.time()
-                if not (await doors.viewer(socket)).may:
+                if not await _may_still(socket, doors):
                     await socket.close(LOGGED_OUT, "log in again")
                     return
             for parcel in parcels:
@@ -69,6 +70,15 @@ async def _send(socket: WebSocket[Any, Any, Any], seat: Seat, doors: Doors) -> N
                     await socket.send_text(parcel)
                 else:
                     await socket.send_bytes(parcel)
+
+
+async def _may_still(socket: WebSocket[Any, Any, Any], doors: Doors) -> bool:
+    try:
+        return (await doors.viewer(socket)).may
+    except NotAuthenticated:  # a password that it sends with everything, and that has changed
+        return False
+    except QuotaExceeded:
+        return True  # others of its address have tried wrong ones; it is looked at again soon
 
 
 async def _receive(socket: WebSocket[Any, Any, Any], seat: Seat) -> None:
