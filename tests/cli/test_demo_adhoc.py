@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import msgspec
 import pytest
+from tests.cli.demo_processes import meeting_at
 from tests.waiting import PATIENCE
 
 from nearcast.cli.app import main
@@ -100,13 +101,7 @@ def test_a_process_ends_when_whoever_gave_the_orders_is_gone() -> None:
 
 
 def walkers(group: str) -> list[str]:
-    """Processes that meet there."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has just ended
-            command = process.read_bytes().decode()
-            found += [command] if "demo.adhoc.walker" in command and f'"{group}"' in command else []
-    return found
+    return meeting_at(group, "demo.adhoc.walker")
 
 
 @pytest.mark.parametrize(

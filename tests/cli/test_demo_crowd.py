@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.cli.demo_processes import meeting_at
 from tests.waiting import PATIENCE
 
 from nearcast.cli.app import main
@@ -88,13 +88,7 @@ def test_a_process_ends_when_whoever_gave_the_orders_is_gone() -> None:
 
 
 def fans(group: str) -> list[str]:
-    """Processes that meet there."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has just ended
-            command = process.read_bytes().decode()
-            found += [command] if "demo.stadium.fan" in command and f'"{group}"' in command else []
-    return found
+    return meeting_at(group, "demo.stadium.fan")
 
 
 def test_mistakes_are_named_before_anything_is_started(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 ``broker`` runs a real ``nearcast serve`` with its dashboard; ``places`` and ``streets`` are the ground, ``city`` moves people about on it, and
 ``person`` connects each of them over MQTT.  ``devices`` are an ambulance and taxis with proximities, ``visits`` a jam and newcomers.  ``adhoc``
-is another demo, of processes without any broker, and ``stadium`` one of a crowd that keeps what it publishes.  ``analysis`` is an embedded Spark that reads the broker, ``analyst`` who asks it, ``pipeline`` what it finds
+is another demo, of processes without any broker, and ``stadium`` one of a crowd that keeps what it publishes (``told``: what their processes share).  ``analysis`` is an embedded Spark that reads the broker, ``analyst`` who asks it, ``pipeline`` what it finds
 and plans meanwhile.  ``witness`` knows where everybody is and so what everybody must get; ``meter`` counts what it costs, ``play`` has people
 come and go, ``stories`` tells some stories, ``canvas`` and ``view`` draw, and ``summary`` says what came of it.
 """

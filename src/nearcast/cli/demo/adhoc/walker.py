@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
+from nearcast.cli.demo.told import answer, run_told
 from nearcast.dissemination.adhoc.carrier import AdHoc, AdHocSettings
 from nearcast.dissemination.adhoc.registry import MECHANISMS
 from nearcast.dissemination.carrier import CarriedEvents
 from nearcast.dissemination.publisher import LocationRequest
-from nearcast.errors import NearcastError
 from nearcast.model.area import Circle
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
@@ -219,7 +219,7 @@ async def _obey(runtime: LiveRuntime, host_now: Callable[[], Host | None]) -> No
 
 
 async def _take_orders(reader: asyncio.StreamReader, talker: Talker, adhoc: AdHoc) -> None:
-    _write(talker.account(full=False))
+    answer(talker.account(full=False))
     # The end of orders is an order as well: whoever gave them has gone.
     while line := await reader.readline():
         order = msgspec.json.decode(line, type=Order)
@@ -231,25 +231,11 @@ async def _take_orders(reader: asyncio.StreamReader, talker: Talker, adhoc: AdHo
             case "initiate":
                 adhoc.initiate(mechanism_in(order.mechanism, MECHANISMS))
             case "count":
-                _write(talker.account(full=False))
+                answer(talker.account(full=False))
             case _:
                 break
-    _write(talker.account(full=True))
-
-
-def _write(account: Account) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(account) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def main() -> int:
-    try:
-        asyncio.run(walk(msgspec.json.decode(sys.argv[1], type=WalkerSettings)))
-    except NearcastError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    answer(talker.account(full=True))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_told(walk, WalkerSettings))

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from nearcast.cli.demo.told import answer, run_told
 from nearcast.client.client import connect
 from nearcast.client.crowd_member import CrowdMember, in_crowd
 from nearcast.client.crowds import MqttArchive
@@ -191,31 +192,17 @@ async def _take_orders(fan: Fan) -> None:
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     try:
-        _write(fan.account())
+        answer(fan.account())
         # The end of orders is an order as well: whoever gave them has gone.
         while line := await reader.readline():
             order = msgspec.json.decode(line, type=Order)
             if order.do == "end":
                 break
-            _write(await fan.obey(order))
-        _write(fan.account())
+            answer(await fan.obey(order))
+        answer(fan.account())
     except BrokenPipeError:
         pass  # nobody reads the answers any more
 
 
-def _write(account: Account) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(account) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def main() -> int:
-    try:
-        asyncio.run(attend(msgspec.json.decode(sys.argv[1], type=FanSettings)))
-    except NearcastError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_told(attend, FanSettings))
