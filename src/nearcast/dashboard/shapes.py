@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from nearcast.model.geometry import Point
 from nearcast.runtime.simulation.plane import Plane
 
 CORNERS: Final = 48
+MOST_CORNERS: Final = 256
+"""Of a ring; of one with thousands, which anybody may publish, some are drawn: every viewer is sent it."""
+
 DIGITS: Final = 7
 """Of degrees: a centimetre."""
 
@@ -35,7 +39,7 @@ def area_shape(area: Area | None, at: Point | None) -> GeoJson | None:
             east, north = zip(*area.ring, strict=True)
             return _ring(area.fixed_center(), np.array(east), np.array(north))
         case Box() | Polygon():
-            return area_to_geojson(area)
+            return _thinned(area_to_geojson(area))
     return None
 
 
@@ -53,3 +57,16 @@ def _ring(center: Point, east: np.ndarray, north: np.ndarray) -> GeoJson:
     lat, lon = Plane(center).degrees(east, north)
     corners = np.column_stack([lon, lat]).round(DIGITS).tolist()
     return {"type": "Polygon", "coordinates": [corners]}
+
+
+def _thinned(shape: GeoJson) -> GeoJson:
+    def thin(ring: Sequence[Any]) -> Sequence[Any]:
+        step = -(-len(ring) // MOST_CORNERS)
+        return ring if step <= 1 else [*ring[:-1:step], ring[-1]]
+
+    match shape["type"]:
+        case "Polygon":
+            return shape | {"coordinates": [thin(ring) for ring in shape["coordinates"]]}
+        case "MultiPolygon":
+            return shape | {"coordinates": [[thin(ring) for ring in each] for each in shape["coordinates"]]}
+    return shape
