@@ -1,4 +1,4 @@
-"""The page, its style and its modules: files of this package, and those of ``vendor``.
+"""The page, its style and its modules: files of this package.
 
 Only files that are there when they are asked for, below the folder, of a known kind; they are small, and kept in memory until they change.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from litestar import Request, Response, get
 from litestar.params import FromPath
 from litestar.response import Redirect
 
-from nearcast.dashboard.vendor import VENDOR
 from nearcast.errors import UnknownName
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -25,14 +23,7 @@ KINDS: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".map": "application/json",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
-    ".wasm": "application/wasm",
 }
 
 
@@ -61,9 +52,8 @@ async def index(request: Request[Any, Any, Any]) -> Response[bytes] | Redirect:
 
 @get("/{path:path}", include_in_schema=False)
 async def page(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
-    name = path.strip("/")
-    file = _vendor(name.removeprefix("vendor/")) if name.startswith("vendor/") else STATIC / name
-    if not name.startswith("vendor/") and not _is_below(file):
+    file = STATIC / path.strip("/")
+    if not _is_below(file):
         raise UnknownName("there is no such page")
     return _answer(request, file)
 
@@ -73,14 +63,6 @@ def _is_below(file: Path) -> bool:
         return file.resolve().is_relative_to(STATIC.resolve())
     except ValueError:  # a NUL in its name
         return False
-
-
-def _vendor(name: str) -> Path:
-    package, path = VENDOR.get(name, ("", ""))
-    spec = find_spec(package) if package else None
-    if spec is None or spec.origin is None:
-        raise UnknownName("there is no such library")
-    return Path(spec.origin).parent / path
 
 
 def _answer(request: Request[Any, Any, Any], file: Path) -> Response[bytes]:
