@@ -3,6 +3,8 @@
 import io
 import re
 import signal
+from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 from rich.console import Console
@@ -110,6 +112,19 @@ class _Leaving(io.StringIO):
         return super().write(text)
 
 
+@pytest.fixture
+def _foreign_handler() -> Iterator[None]:
+    """As PySpark leaves one behind in a process where it has run."""
+
+    def at_once(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, at_once)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_foreign_handler")
 def test_one_day_follows_the_other_until_ctrl_c_and_the_stories_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(file=_Leaving(), force_terminal=True, width=80, height=24, color_system="truecolor")
     monkeypatch.setattr(showing, "Console", lambda: console)

@@ -17,7 +17,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     async def interruptible() -> T:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        # Not left to the runner, which keeps its hands off SIGINT if it finds another handler (PySpark sets one that raises at once).
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         return await work
 
     try:
