@@ -220,6 +220,30 @@ def test_a_bridge_that_was_away_makes_up_for_it_and_doubles_nothing(
     asyncio.run(asyncio.wait_for(story(), 120))
 
 
+@pytest.mark.parametrize("mechanism", [LOCAL, CELLS], ids=lambda spec: spec.name)
+def test_a_bridge_that_comes_late_takes_all_of_a_long_past_up_and_nothing_down(
+    broker: ServedBroker, mechanism: MechanismSpec
+) -> None:
+    name = f"late-{MECHANISMS.index(mechanism)}"
+
+    async def story() -> None:
+        async with venue(broker, name, mechanism, remembering=False) as (place, client):
+            bridge = place.runtime.hosts["bridge0"]
+            bridge.fail()
+            ada = place.stores["ada"]
+            # More than the crowd tells of at once.
+            objects = [ada.publish(f"goal {number}", b"%d" % number, ["goal"]) for number in range(50)]
+            await until(lambda: len(place.told) == len(objects))
+            bridge.join()
+            wanted = {identifier_of(each.key): b"%d" % number for number, each in enumerate(objects)}
+            await becomes(client, name, wanted)
+            await looked(place, 20)
+            assert place.bridges["bridge0"].statistics().down == 0
+            assert len(place.told) == len(objects)
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
 def test_a_broker_that_was_away_is_told_what_it_missed_and_nothing_is_taken_for_withdrawn(tmp_path: Path) -> None:
     async def story() -> None:
         broker = ServedBroker(tmp_path, SETTINGS)

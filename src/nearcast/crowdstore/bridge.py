@@ -18,10 +18,13 @@ from typing import Final, Protocol
 import msgspec
 
 from nearcast.crowdstore.access import genuine_withdrawal
-from nearcast.crowdstore.objects import WITHDRAWN, Metadata, ObjectKey, Publication, Withdrawal
-from nearcast.crowdstore.service import CrowdStore
-from nearcast.crowdstore.storage import Outcome
+from nearcast.crowdstore.nucleus import Notified
+from nearcast.crowdstore.objects import WITHDRAWN, Metadata, ObjectKey, Publication, SubscriptionKey, Withdrawal
+from nearcast.crowdstore.service import PAUSE, CrowdStore
+from nearcast.crowdstore.storage import Failure, Outcome
+from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.host import Component, Host
+from nearcast.runtime.ports import Cancellable
 
 ARCHIVED: Final = "crowd:archived"
 """The tag of what a bridge has brought into the crowd."""
@@ -79,11 +82,14 @@ class Bridge(Component):
     """After the ``CrowdStore`` among the components of its host; ``formula`` says which objects go up."""
 
     def __init__(self, archive: Archive, formula: str, settling: float = 10.0) -> None:
-        """``settling``: so many seconds after its start it knows what the crowd has."""
+        """``settling``: when it has heard nothing from before its start for so many seconds, it knows what the crowd has."""
         self._archive: Final = archive
         self._formula: Final = formula
         self._settling: Final = settling
         self._settled = False
+        self._standing: Final[dict[str, SubscriptionKey]] = {}
+        """By formula: subscriptions that the crowd has confirmed."""
+
         self._seen: Final[dict[str, None]] = {}
         """Ids of objects of this crowd."""
 
@@ -96,20 +102,25 @@ class Bridge(Component):
         self._own: Final[dict[str, Metadata]] = {}
         """What this host has brought down, in this life or before."""
 
+        self._found: Final[dict[str, Instant]] = {}
+        """Since when it is known that the archive has an object of a crowd of which nobody has told this host."""
+
         self._up = self._failed = 0
+        self._host: Host
         self._store: CrowdStore
         self._name: str
+        self._since: Instant
+        self._quiet: Cancellable | None = None
+        """Runs while all subscriptions stand, and nothing is heard from before."""
 
     def start(self, host: Host) -> None:
-        self._store, self._name = host.component(CrowdStore), host.name
+        self._host, self._store, self._name, self._since = host, host.component(CrowdStore), host.name, host.now()
         for key, publication in self._store.nucleus.published.items():  # of an earlier life
             if ARCHIVED in publication.metadata.tags:
                 self._down[key.name] = self._name
                 self._own[key.name] = publication.metadata
-        self._store.subscribe(self._formula, self._heard)
-        self._store.subscribe(ARCHIVED, self._brought)
-        self._store.subscribe(WITHDRAWN, self._withdrawn)
-        host.timers.after(self._settling, self._settle)
+        for formula, notified in self._interests.items():
+            self._listen(formula, notified)
         self._archive.open(self._compare)
 
     def stop(self) -> None:
@@ -121,10 +132,42 @@ class Bridge(Component):
 
     # From the crowd
 
+    @property
+    def _interests(self) -> dict[str, Notified]:
+        return {self._formula: self._heard, ARCHIVED: self._brought, WITHDRAWN: self._withdrawn}
+
+    def _listen(self, formula: str, notified: Notified) -> None:
+        """Until the crowd confirms it, this host does not know what is there; so it asks until it does."""
+
+        def told(metadata: Metadata) -> None:
+            notified(metadata)
+            if metadata.published <= self._since:  # the past comes in batches
+                self._host.timers.after(0.0, partial(self._store.more, key))
+                self._wait_for_quiet()
+
+        def confirmed(outcome: Outcome) -> None:
+            if outcome.ok:
+                self._standing[formula] = key
+                self._wait_for_quiet()
+            elif outcome.failure is not Failure.STOPPED:
+                self._store.unsubscribe(key)
+                self._host.timers.after(PAUSE, partial(self._listen, formula, notified))
+
+        key = self._store.subscribe(formula, told, done=confirmed)
+
+    def _wait_for_quiet(self) -> None:
+        if len(self._standing) == len(self._interests) and not self._settled:
+            if self._quiet is not None:
+                self._quiet.cancel()
+            self._quiet = self._host.timers.after(self._settling, self._settle)
+
     def _heard(self, metadata: Metadata) -> None:
         identifier = identifier_of(metadata.key)
         if ARCHIVED not in metadata.tags and identifier not in self._gone:
             self._seen[identifier] = None
+            if self._down.get(identifier) == self._name:  # brought down because nobody here knew of it
+                del self._down[identifier]
+                self._take_back(identifier)
             self._store.download(metadata, partial(self._came, metadata), opened=False)
 
     def _came(self, metadata: Metadata, outcome: Outcome) -> None:
@@ -163,16 +206,28 @@ class Bridge(Component):
     def _compare(self, contents: Mapping[str, Archived]) -> None:
         if not self._settled:
             return
-        nucleus = self._store.nucleus
         for identifier, archived in contents.items():
-            known = identifier in self._seen or identifier in self._gone or identifier in self._down
-            if not known and ObjectKey(self._name, identifier) not in nucleus.withdrawn:
+            if not self._known(identifier, archived):
                 self._down[identifier] = self._name
                 tags = {*archived.tags, ARCHIVED}
                 self._own[identifier] = self._store.publish(identifier, archived.content, tags)
+        for identifier in [each for each in self._found if each not in contents or each in self._seen]:
+            del self._found[identifier]
         for identifier in [name for name, owner in self._down.items() if owner == self._name and name not in contents]:
             del self._down[identifier]
             self._take_back(identifier)
+
+    def _known(self, identifier: str, archived: Archived) -> bool:
+        if identifier in self._seen or identifier in self._gone or identifier in self._down:
+            return True
+        if ObjectKey(self._name, identifier) in self._store.nucleus.withdrawn:
+            return True
+        # Another bridge may have been faster to hear of it: only what nobody tells of for a while was an object of another crowd.
+        now = self._host.now()
+        return (
+            archived.origin is not None
+            and now - self._found.setdefault(identifier, now) < self._settling * MICROSECONDS
+        )
 
     def _take_back(self, identifier: str) -> None:
         metadata = self._own.pop(identifier, None)
