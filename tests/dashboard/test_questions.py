@@ -14,11 +14,12 @@ from tests.broker.talker import Talker, talking
 from tests.dashboard.looking import looking, shown
 from tests.waiting import until
 
+from nearcast.broker import recorded
+from nearcast.broker.explaining import LONGEST_PAYLOAD, term_of
 from nearcast.broker.publishing.entries import event_in
+from nearcast.broker.recorded import find_event
 from nearcast.broker.server import Server
-from nearcast.dashboard import one_client, past, recorded, tables
-from nearcast.dashboard.explaining import LONGEST_PAYLOAD, term_of
-from nearcast.dashboard.recorded import find_event
+from nearcast.dashboard import one_client, past, tables
 from nearcast.journal.archive import Archive
 from nearcast.model.time import to_text
 

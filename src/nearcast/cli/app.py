@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from nearcast.cli import bench, demo, experiment, federation, pipeline, user
+from nearcast.cli.explain import explain
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
@@ -41,6 +42,7 @@ app.add_typer(user.app, name="user")
 app.add_typer(pipeline.app, name="pipeline")
 app.command()(serve)
 app.command()(transition)
+app.command()(explain)
 app.command()(simulate)
 app.command()(pub)
 app.command()(sub)

@@ -19,7 +19,7 @@ LONGEST: Final = 600.0
 """Seconds: an order is answered when it has been carried out."""
 
 
-def asked(url: str, path: str, order: dict[str, Any] | None = None) -> dict[str, Any]:
+def asked(url: str, path: str, order: dict[str, Any] | None = None, query: str = "") -> dict[str, Any]:
     """What a running broker answers there; or why there is no answer."""
     import urllib.error
     import urllib.request
@@ -30,7 +30,7 @@ def asked(url: str, path: str, order: dict[str, Any] | None = None) -> dict[str,
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SetupError(f"{url!r} is no HTTP address such as http://127.0.0.1:8080")
     host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
-    target = urlunsplit((parts.scheme, host, path, "", ""))
+    target = urlunsplit((parts.scheme, host, path, query, ""))
     request = urllib.request.Request(target)  # noqa: S310 - the scheme was checked
     if order is not None:
         request.data = msgspec.json.encode(order)

@@ -17,7 +17,6 @@
 ``world``         streets, points and filter schemes
 ``tables``        sessions and subscriptions, to be searched
 ``one_client``    the broker with the eyes of one client
-``explaining``    why somebody got an event, or did not
 ``commands``      transitions and rules
 ``past``          positions and events of a time ago
 ``heat``          how much of something there is where

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final
 from urllib.parse import unquote
 
+import msgspec
 from litestar import Request, Response, Router, get, post, put
 from litestar.di import NamedDependency, Provide
 from litestar.exceptions import HTTPException
@@ -17,6 +18,8 @@ from litestar.params import FromQuery, JSONBody, QueryParameter
 from litestar.types import ControllerRouterHandler
 
 from nearcast.broker.core import Broker
+from nearcast.broker.explained import Explained
+from nearcast.broker.explaining import explained, names_of
 from nearcast.broker.http.app import More
 from nearcast.broker.http.problems import status_of
 from nearcast.broker.http.scans import Scans
@@ -28,7 +31,6 @@ from nearcast.dashboard.contract import (
     LARGEST_PAGE,
     PAGE,
     ClientShown,
-    Explained,
     Extent,
     Heat,
     Login,
@@ -44,7 +46,6 @@ from nearcast.dashboard.contract import (
 )
 from nearcast.dashboard.crowd import role_of
 from nearcast.dashboard.doors import Doors
-from nearcast.dashboard.explaining import explained
 from nearcast.dashboard.feed import Feed
 from nearcast.dashboard.headers import guarded
 from nearcast.dashboard.heat import Kind, density, measured
@@ -53,7 +54,7 @@ from nearcast.dashboard.one_client import RecentEvents, client_shown
 from nearcast.dashboard.past import LONGEST_WINDOW, Pasts
 from nearcast.dashboard.tables import sessions_of, subscriptions_of
 from nearcast.dashboard.world import Ground, ground_in, middle_of, world_of
-from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError, UnknownName
+from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError
 from nearcast.model.time import instant
 
 log: Final = logging.getLogger(__name__)
@@ -150,37 +151,42 @@ async def world(broker: NamedDependency[Broker], ground: NamedDependency[Ground]
     return world_of(broker, ground, sorted(roles - {""}))
 
 
-Search = Annotated[str, QueryParameter(max_length=200)]
-Sort = Annotated[str, QueryParameter(max_length=40)]
-Offset = Annotated[int, QueryParameter(ge=0)]
-Limit = Annotated[int, QueryParameter(ge=1, le=LARGEST_PAGE)]
+class PageAsked(msgspec.Struct, frozen=True):
+    """Which rows of a table, in which order."""
+
+    search: str = ""
+    sort: str = ""
+    offset: int = 0
+    limit: int = PAGE
+
+
+def page_asked(
+    search: Annotated[str, QueryParameter(max_length=200)] = "",
+    sort: Annotated[str, QueryParameter(max_length=40)] = "",
+    offset: Annotated[int, QueryParameter(ge=0)] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=LARGEST_PAGE)] = PAGE,
+) -> PageAsked:
+    return PageAsked(search, sort, offset, limit)
+
+
+ROWS: Final = {"rows": Provide(page_asked, sync_to_thread=False)}
 Name = Annotated[str, QueryParameter(max_length=1_024)]
 
 
-@get("/sessions")
+@get("/sessions", dependencies=ROWS)
 async def sessions(
-    broker: NamedDependency[Broker],
-    scans: NamedDependency[Scans],
-    search: Search = "",
-    sort: Sort = "",
-    offset: Offset = 0,
-    limit: Limit = PAGE,
+    broker: NamedDependency[Broker], scans: NamedDependency[Scans], rows: NamedDependency[PageAsked]
 ) -> SessionsTable:
     async with scans.turn():
-        return await sessions_of(broker, search, sort, offset, limit)
+        return await sessions_of(broker, rows.search, rows.sort, rows.offset, rows.limit)
 
 
-@get("/subscriptions")
+@get("/subscriptions", dependencies=ROWS)
 async def subscriptions(
-    broker: NamedDependency[Broker],
-    scans: NamedDependency[Scans],
-    search: Search = "",
-    sort: Sort = "",
-    offset: Offset = 0,
-    limit: Limit = PAGE,
+    broker: NamedDependency[Broker], scans: NamedDependency[Scans], rows: NamedDependency[PageAsked]
 ) -> SubscriptionsTable:
     async with scans.turn():
-        return await subscriptions_of(broker, search, sort, offset, limit)
+        return await subscriptions_of(broker, rows.search, rows.sort, rows.offset, rows.limit)
 
 
 @get("/clients/{name:path}")
@@ -197,11 +203,8 @@ async def explain(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], event: Name, client: Name
 ) -> Explained:
     """Why ``client`` got ``event``, or did not: with what was known when it was published."""
-    session = broker.sessions.all.get(client)
-    if session is None:
-        raise UnknownName(f"no client {client!r:.80} has a session here")
     async with scans.turn():
-        return await asyncio.to_thread(explained, broker, event, client, session.identity, _names(broker))
+        return await explained(broker, event, client)
 
 
 @get("/heat")
@@ -234,23 +237,7 @@ async def past(
 ) -> Past:
     when = instant(at)
     async with scans.turn():
-        return await asyncio.to_thread(pasts.past, when, window, _names(broker))
-
-
-def _names(broker: Broker) -> Callable[[str], str | None]:
-    """Clients by the identities under which they are recorded; of those who have gone as long as they are known."""
-    present = {session.identity: session.client for session in broker.sessions}
-    gone: dict[str, str | None] = {}
-
-    def client_of(identity: str) -> str | None:
-        if identity in present:
-            return present[identity]
-        if identity not in gone:
-            who = broker.identities.who(identity)
-            gone[identity] = None if who is None else who.rpartition("\0")[2]
-        return gone[identity]
-
-    return client_of
+        return await asyncio.to_thread(pasts.past, when, window, names_of(broker))
 
 
 # Commands

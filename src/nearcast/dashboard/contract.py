@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from nearcast.broker.explained import EventRow, Place
+
 GeoJson = dict[str, Any]
 """A geometry, a feature or a collection, as RFC 7946 has it."""
 
@@ -291,11 +293,6 @@ class TransitionAsked(Asked, frozen=True):
 # One client
 
 
-class Place(Told, frozen=True):
-    lat: float
-    lon: float
-
-
 class ContextShown(Told, frozen=True):
     id: str
     attributes: dict[str, str]
@@ -307,14 +304,6 @@ class SubscriptionShown(Told, frozen=True):
     where: str | None
     area: Area | None
     since: str
-
-
-class EventRow(Told, frozen=True):
-    event: str
-    topic: str
-    at: str
-    place: Place | None
-    payload: str | None
 
 
 class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
@@ -334,26 +323,6 @@ class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
 
     withheld: list[EventRow]
     """Of topics that it subscribed to, latest first."""
-
-
-class Term(Told, frozen=True):
-    ok: bool
-    what: str
-    text: str
-    children: list[Term]
-
-
-class Explained(Told, frozen=True):
-    event: EventRow
-    client: str
-    delivered: bool
-    """Whether the broker sent it."""
-
-    tree: Term
-    """What the definition of delivery says, with what was known at publication."""
-
-    note: str | None
-    """What is not known any more, or why the two differ."""
 
 
 # The past, and places

@@ -12,18 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nearcast.broker.core import Broker
+from nearcast.broker.explained import EventRow, Place
+from nearcast.broker.explaining import event_row
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.dashboard.cells import cell_at, collection, features, has_cells
 from nearcast.dashboard.contract import (
     Area,
     ClientShown,
     ContextShown,
-    EventRow,
     GeoJson,
-    Place,
     SubscriptionShown,
 )
-from nearcast.dashboard.explaining import event_row
 from nearcast.dashboard.shapes import area_kind, area_shape
 from nearcast.dashboard.tables import addresses_of, session_row
 from nearcast.errors import OffsetTrimmed, UnknownName

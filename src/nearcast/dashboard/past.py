@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.broker.core import Broker
+from nearcast.broker.recorded import MOST_READ, Lake, back_from, last_scheme, offset_at
 from nearcast.dashboard.contract import ClientThen, EventThen, Extent, Past
-from nearcast.dashboard.recorded import MOST_READ, Lake, back_from, last_scheme, offset_at
 from nearcast.dashboard.shapes import area_shape
 from nearcast.errors import InvalidArea, InvalidTime, OffsetTrimmed
 from nearcast.journal import ContextEntry, EventEntry, ReportEntry, TransitionEntry

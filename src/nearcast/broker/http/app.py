@@ -31,6 +31,7 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
             operations.status,
             operations.schemes,
             operations.transition,
+            operations.explain,
             operations.forget,
             jobs.notifications,
             jobs.plans,

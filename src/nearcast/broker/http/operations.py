@@ -11,6 +11,8 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from nearcast.broker.core import Broker
+from nearcast.broker.explained import Explained
+from nearcast.broker.explaining import explained
 from nearcast.broker.http.authentication import principal_of
 from nearcast.broker.http.metrics import metrics_text
 from nearcast.broker.http.scans import Scans
@@ -106,6 +108,20 @@ async def transition(
     live.when_moved(moved.set)
     await moved.wait()  # whoever commands one after the other is not faster than the broker
     return shown(broker)
+
+
+@get("/explain", tags=["operations"], summary="Why a client got an event, or did not")
+async def explain(
+    request: Request[Any, Any, Any],
+    broker: NamedDependency[Broker],
+    scans: NamedDependency[Scans],
+    event: Annotated[str, QueryParameter(min_length=1, max_length=1_024, description="Its id.")],
+    client: Annotated[str, QueryParameter(max_length=1_024, description="Its client id.")],
+) -> Explained:
+    """Term by term what the definition of delivery says, with what was known of the client when the event was published."""
+    (await principal_of(broker.access, request)).check_plan()
+    async with scans.turn():
+        return await explained(broker, event, client)
 
 
 class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -130,6 +130,11 @@ class Sessions:
     def by_identity(self) -> dict[str, Session]:
         return {session.identity: session for session in self.all.values()}
 
+    def identities_of(self, client: str, present: str | None = None) -> list[str]:
+        """All under which a client of that id is recorded, of whatever user; the ``present`` one first.  For a worker thread."""
+        found = [self.identities.of(who) for who in self.identities.clients() if client_in(who) == client]
+        return [*([] if present is None else [present]), *(each for each in found if each != present)]
+
     # Coming and going
 
     def create(self, client: str, user: str | None = None, identity: str | None = None) -> Session:
@@ -229,7 +234,7 @@ class Sessions:
                 self.users[client] = row.user
             self._first[client] = row.first
         known = {_who(client, self.users.get(client)) for client in self.all}
-        self._nobody([who for who in self.identities.clients() if who not in known and is_generated(_client(who))])
+        self._nobody([who for who in self.identities.clients() if who not in known and is_generated(client_in(who))])
         for key in self.journal.load(INCOMING):
             client, _, packet_id = key.rpartition("\0")
             if client in self.all:
@@ -280,5 +285,6 @@ def _who(client: str, user: str | None) -> str:
     return client if user is None else f"{user}\0{client}"
 
 
-def _client(who: str) -> str:
+def client_in(who: str) -> str:
+    """The client id of somebody to whom an identity was given."""
     return who.rpartition("\0")[2]

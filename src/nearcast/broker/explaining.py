@@ -6,16 +6,18 @@ itself.  The two may differ where a filter scheme decided: it knows cells, or po
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.broker.core import Broker
+from nearcast.broker.explained import EventRow, Explained, Place, Term
 from nearcast.broker.known_context import KnownContext
 from nearcast.broker.publishing.entries import event_in
-from nearcast.dashboard.contract import EventRow, Explained, Place, Term
-from nearcast.dashboard.recorded import Lake, Numbered, back_from, find_event
-from nearcast.errors import HistoryNeeded
+from nearcast.broker.recorded import Lake, Numbered, back_from, find_event
+from nearcast.broker.sessions.sessions import client_in
+from nearcast.errors import HistoryNeeded, UnknownName
 from nearcast.journal import (
     ClientEntry,
     ContextEntry,
@@ -107,12 +109,42 @@ def records_of(journal: Journal, lake: Lake, identity: str, below: int) -> tuple
     return found, False
 
 
-def explained(
-    broker: Broker, name: str, client: str, identity: str, client_of: Callable[[str], str | None]
+async def explained(broker: Broker, name: str, client: str) -> Explained:
+    """``UnknownName`` if the event is not recorded, or nobody was ever here under that name; ``HistoryNeeded`` for messages to other times."""
+    session = broker.sessions.all.get(client)
+    present = None if session is None else session.identity
+    return await asyncio.to_thread(_explained, broker, name, client, present, names_of(broker))
+
+
+def names_of(broker: Broker) -> Callable[[str], str | None]:
+    """Clients by the identities under which they are recorded; of those who have gone as long as they are known."""
+    present = {session.identity: session.client for session in broker.sessions}
+    gone: dict[str, str | None] = {}
+
+    def client_of(identity: str) -> str | None:
+        if identity in present:
+            return present[identity]
+        if identity not in gone:
+            who = broker.identities.who(identity)
+            gone[identity] = None if who is None else client_in(who)
+        return gone[identity]
+
+    return client_of
+
+
+def _explained(
+    broker: Broker, name: str, client: str, present: str | None, client_of: Callable[[str], str | None]
 ) -> Explained:
-    """In a worker thread.  ``UnknownName`` if the event is not recorded."""
+    """In a worker thread; ``present`` is the identity of the client's session, if it has one."""
+    identities = broker.sessions.identities_of(client, present)
+    if not identities:
+        raise UnknownName(
+            f"no client {client!r:.80} is known here: none has a session, and none had one under that name"
+        )
     journal, lake = broker.journal, Lake(broker.settings.lake)
     offset, entry = find_event(journal, lake.folder, name)
+    # Several users may have come by one client id: it is the one who got the event, or the one who is there now.
+    identity = next((each for each in identities if each in entry.receivers), identities[0])
     if entry.when is not None:
         raise HistoryNeeded(
             f"event {name!r} speaks of other times than its publication; nearcast.model.explanation explains it with a history"
@@ -175,4 +207,5 @@ def _begins(record: Record) -> bool:
 def _subscription(entry: SubscriptionEntry) -> Subscription:
     area = None if entry.area is None else area_in(entry.area)
     frame = TimeFrame(entry.since, entry.until)
-    return Subscription(entry.filter, entry.where, area, frame, entry.id, no_local=entry.no_local)
+    shown = entry.id.replace("\0", ", named ")  # as people know it: the filter, and perhaps nc-name
+    return Subscription(entry.filter, entry.where, area, frame, shown, no_local=entry.no_local)
