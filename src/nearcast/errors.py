@@ -27,6 +27,7 @@ As a tree:
     ├── TransitionFailed                   a mechanism could not be exchanged; the old one goes on
     ├── JournalFailed                      the journal cannot be opened, read or written; the message says what to do
     │   └── OffsetTrimmed                  what was asked for was deleted by retention
+    ├── BackupFailed                       a backup cannot be made, read or restored; nothing half-done was left
     ├── JobFailed                          a job of the pipeline failed on Spark; the message is what Spark said
     ├── TableFailed                        a table of the pipeline cannot be read or changed; the message says what to do
     ├── Refused                            a client may not do what it asked for; carries an MQTT 5 reason code
@@ -203,6 +204,10 @@ class OffsetTrimmed(JournalFailed):
     def __init__(self, message: str, oldest: int) -> None:
         super().__init__(message)
         self.oldest = oldest
+
+
+class BackupFailed(NearcastError):
+    """A backup cannot be made, read or restored; nothing half-done was left, and the message says what to do."""
 
 
 class ConnectionFailed(NearcastError, ConnectionError):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from mqtt5 import (
@@ -68,6 +68,13 @@ async def serving(folder: Path, **changes: Any) -> AsyncIterator[Server]:
         await server.stop()
 
 
+class Reachable(Protocol):
+    """A server of this process, or one of a process of its own."""
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, int]]: ...
+
+
 class Talker:
     """One connection."""
 
@@ -78,7 +85,7 @@ class Talker:
         self._last_id = 0
 
     @classmethod
-    async def open(cls, server: Server, version: int = 5) -> Talker:
+    async def open(cls, server: Reachable, version: int = 5) -> Talker:
         host, port = server.addresses["mqtt"]
         talker = cls(*await asyncio.open_connection(host, port), version)
         _OPEN.append(talker)
@@ -158,7 +165,7 @@ class Talker:
 
 
 @contextlib.asynccontextmanager
-async def talking(server: Server, client: str = "", version: int = 5, **parts: Any) -> AsyncIterator[Talker]:
+async def talking(server: Reachable, client: str = "", version: int = 5, **parts: Any) -> AsyncIterator[Talker]:
     """A client that is connected, until it vanishes."""
     talker = await Talker.open(server, version)
     await talker.connect(client, **parts)

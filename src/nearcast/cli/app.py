@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from nearcast.cli import bench, demo, experiment, federation, pipeline, user
+from nearcast.cli.backup import backup, restore
 from nearcast.cli.explain import explain
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
@@ -41,6 +42,8 @@ app.add_typer(federation.app, name="federation")
 app.add_typer(user.app, name="user")
 app.add_typer(pipeline.app, name="pipeline")
 app.command()(serve)
+app.command()(backup)
+app.command()(restore)
 app.command()(transition)
 app.command()(explain)
 app.command()(simulate)

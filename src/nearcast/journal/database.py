@@ -15,7 +15,7 @@ from nearcast.journal.failures import failure
 
 FILE: Final = "journal.sqlite"
 _APPLICATION: Final = 0x6E_63_6A_31  # "ncj1"
-_VERSION: Final = 1
+VERSION: Final = 1
 _PAGE: Final = 4096
 
 # `latest` is the latest time in this stretch or any before it: it never falls, so a time leads to an offset in one step.
@@ -31,7 +31,7 @@ CREATE INDEX stretch_order ON stretch (latest, first, last_time, first_time, kin
 CREATE TABLE state (name TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_VERSION};
+PRAGMA user_version = {VERSION};
 COMMIT;
 """
 
@@ -67,7 +67,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(_SCHEMA)
     elif application != _APPLICATION:
         raise JournalFailed(f"{path} is a database of something else; choose another folder for the journal")
-    elif version > _VERSION:
+    elif version > VERSION:
         raise JournalFailed(f"{path} was written by a newer nearcast (version {version}); install that one")
 
 
