@@ -17,7 +17,7 @@ every_table = pytest.mark.parametrize("each", TABLES, ids=lambda table: table.na
 
 def test_the_tables_are_these() -> None:
     assert [each.name for each in TABLES] == [
-        *("positions", "reports", "clients", "contexts", "subscriptions"),
+        *("positions", "reports", "late_reports", "clients", "contexts", "subscriptions"),
         *("events", "unpublished", "deliveries", "notifications", "gateways"),
         *("messages", "drops", "traffic", "energy", "hops", "transitions", "metrics"),
     ]

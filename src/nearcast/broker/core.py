@@ -104,7 +104,7 @@ class Broker:
             SessionLimits(settings.session.queue_messages, settings.session.inflight, settings.session.queue_bytes),
         )
         matcher = Matcher()
-        self.presence: Final = Presence(self.journal, matcher, now)
+        self.presence: Final = Presence(self.journal, matcher, now, rules=settings.positions.rules)
         self.router: Final = Router(self.sessions.all, self.presence, now, matcher)
         self.scheming: Final = Scheming(
             settings.schemes, self.clock, self.journal, self.sessions.all, self.presence, loop.call_soon

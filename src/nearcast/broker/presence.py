@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,14 +10,15 @@ import msgspec
 
 from nearcast.broker.known_context import KnownContext
 from nearcast.broker.sessions.session import Session
-from nearcast.journal import ClientEntry, ContextEntry, Journal, Put, ReportEntry, Then
+from nearcast.journal import ClientEntry, ContextEntry, Journal, LateReportEntry, Put, ReportEntry, Then
 from nearcast.matching import Matcher
 from nearcast.model.event import Event
+from nearcast.model.fixes import FixOrder, FixRules, Treatment
 from nearcast.model.geometry import Point
 from nearcast.model.history import IMPLICIT_CONTEXT
 from nearcast.model.time import Instant
 from nearcast.model.values import Value
-from nearcast.mqtt.positions import ContextReport, context_in, context_payload
+from nearcast.mqtt.positions import ContextReport, PositionReport, context_in, context_payload
 
 PRESENCE: Final = "presence"
 
@@ -27,6 +28,11 @@ class PresenceRow(msgspec.Struct, frozen=True, array_like=True):
     lon: float | None
     contexts: dict[str, bytes]
     accepts: bool
+    newest: Instant | None = None
+    """Of the times that it said with its positions."""
+
+    fixed: tuple[float, float, Instant] | None = None
+    """Where it was last for sure, and when."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +41,12 @@ class Present:
 
     position: Point | None = None
     contexts: dict[str, Mapping[str, Value]] = field(default_factory=dict)
+    fixed: Point | None = None
+    """Where it was last for sure: its position, unless that is vague (``model.fixes``)."""
+
+    fixed_at: Instant = 0
+    order: FixOrder | None = None
+    """Of the times that it says; most say none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,9 @@ class PresenceStatistics:
     located: int
     contexts: int
     reports: int
+    late: int
+    duplicates: int
+    vague: int
 
 
 Watch = Callable[[str, Instant], None]
@@ -67,6 +82,9 @@ class Presence:
     settle: Callable[[], None] = _nothing
     """Called before anything changes: what was published before is for those who were there then."""
 
+    rules: FixRules = field(default_factory=FixRules)
+    """What becomes of reports that say when, and how accurate they are."""
+
     willing: Callable[[str], None] = _nothing_of
     """Told of every client that begins or ends to take what is addressed to it without a subscription."""
 
@@ -76,6 +94,9 @@ class Presence:
     _present: dict[str, Present] = field(default_factory=dict)
     _dirty: dict[str, Session] = field(default_factory=dict)
     _reports: int = 0
+    _late: int = 0
+    _duplicates: int = 0
+    _vague: int = 0
 
     def statistics(self) -> PresenceStatistics:
         everyone = self._present.values()
@@ -84,6 +105,9 @@ class Presence:
             sum(each.position is not None for each in everyone),
             sum(len(each.contexts) for each in everyone),
             self._reports,
+            self._late,
+            self._duplicates,
+            self._vague,
         )
 
     @property
@@ -118,27 +142,85 @@ class Presence:
 
     # What clients report
 
-    def moved(self, session: Session, position: Point | None, then: Then | None = None) -> None:
+    def judged(self, session: Session, report: PositionReport) -> PositionReport | None:
+        """What is left of a report that says when it was made, or how accurate it is (``model.fixes``): nothing, if it moves nobody.
+
+        Of one that does, the time is that which counts, and there is an accuracy only if it is not enough.
+        """
+        present, now = self._of(session), self.now()
+        if present.order is None:
+            present.order = FixOrder()
+        fix = report.fix
+        match present.order.treat(fix, now, self.rules):
+            case Treatment.DUPLICATE:
+                self._duplicates += 1
+                return None
+            case Treatment.LATE:
+                assert report.time is not None
+                self._late += 1
+                point = report.point
+                self.journal.write(
+                    (LateReportEntry(now, session.identity, point.lat, point.lon, report.time, report.accuracy),)
+                )
+                return None
+            case Treatment.VAGUE:
+                self._vague += 1
+                return PositionReport(report.point, None, None, fix.at(now), report.accuracy)
+            case _:
+                return PositionReport(report.point, None, None, fix.at(now))
+
+    def reported(self, session: Session, report: PositionReport | None, then: Then | None = None) -> None:
+        """A position as its client said it; none: it is to be forgotten."""
         self.settle()
-        present = self._of(session)
-        present.position = position
-        if position is not None:
+        if report is not None and not report.is_plain:
+            report = self.judged(session, report)
+            if report is None:
+                if then is not None:
+                    self.journal.write(then=then)  # when what was said before is on disk
+                return
+        self._move(session, report, then)
+
+    def moved(self, session: Session, position: Point | None, then: Then | None = None) -> None:
+        """It is there now."""
+        self.settle()
+        self._move(session, None if position is None else PositionReport(position), then)
+
+    def _move(self, session: Session, report: PositionReport | None, then: Then | None) -> None:
+        present, at = self._of(session), self.now()
+        if report is None:
+            present.position = position = None
+            if session.client in self.matcher:
+                self.matcher.forget_position(session.client)
+            present.fixed = present.order = None
+        else:
+            present.position = position = report.point
             self.matcher.move(session.client, position.lat, position.lon)
-        elif session.client in self.matcher:
-            self.matcher.forget_position(session.client)
+            if report.accuracy is None:
+                present.fixed = position
+                # Time never goes back for whoever is told, even if a client says it sometimes, and sometimes not.
+                present.fixed_at = at if report.time is None else max(report.time, present.fixed_at)
         self._reports += 1
-        at = self.now()
         entry = ReportEntry(at, session.identity, *(_degrees(position)))
         self._write(session, entry, then)
         self.watch(session.client, at)
 
-    def moved_together(self, reports: Sequence[tuple[Session, Point]]) -> None:
-        """Many at once, none of them twice, and nobody waits for the disk."""
+    def moved_one_by_one(self, reports: Iterable[tuple[Session, PositionReport]]) -> None:
+        """As ``moved_together``, which is worth it for more of them."""
+        for session, report in reports:
+            self.settle()
+            self._move(session, report, None)
+
+    def moved_together(self, reports: Sequence[tuple[Session, PositionReport]]) -> None:
+        """Many at once, none of them twice, all of them ``judged``, and nobody waits for the disk."""
         at, dirty = self.now(), self._dirty
         clients, lat, lon, entries = [], [], [], []
-        for session, position in reports:
-            client = session.client
-            self._of(session).position = position
+        for session, report in reports:
+            client, position = session.client, report.point
+            present = self._of(session)
+            present.position = position
+            if report.accuracy is None:
+                present.fixed = position
+                present.fixed_at = at if report.time is None else max(report.time, present.fixed_at)
             dirty[client] = session
             clients.append(client)
             lat.append(position.lat)
@@ -221,7 +303,13 @@ class Presence:
         """All that is known of a client."""
         present = self._of(session)
         contexts = {name: _packed(attributes) for name, attributes in present.contexts.items()}
-        row = PresenceRow(*_degrees(present.position), contexts, session.client in self.accepting)
+        row = PresenceRow(
+            *_degrees(present.position),
+            contexts,
+            session.client in self.accepting,
+            None if present.order is None else present.order.newest,
+            None if present.fixed is None else (present.fixed.lat, present.fixed.lon, present.fixed_at),
+        )
         return msgspec.msgpack.encode(row)
 
     def load(self, sessions: Mapping[str, Session]) -> None:
@@ -251,6 +339,10 @@ class Presence:
         if row.lat is not None and row.lon is not None:
             present.position = Point(row.lat, row.lon)
             self.matcher.move(client, row.lat, row.lon)
+            if row.newest is not None:
+                present.order = FixOrder(row.newest, ((row.newest, present.position),))
+        if row.fixed is not None:
+            present.fixed, present.fixed_at = Point(*row.fixed[:2]), row.fixed[2]
         for name, text in row.contexts.items():
             present.contexts[name] = _unpacked(text)
             self.matcher.register_context(client, name, present.contexts[name])

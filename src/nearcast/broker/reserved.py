@@ -46,8 +46,7 @@ class ReservedTopics:
         match topic.kind:
             case ReservedTopic.POSITION:
                 limits.check_position(self.now())
-                report = position_in(payload)
-                self.presence.moved(session, None if report is None else report.point, then)
+                self.presence.reported(session, position_in(payload), then)
             case ReservedTopic.CONTEXT:
                 self._context(session, limits, topic.rest, payload, then)
             case ReservedTopic.ACCEPT:

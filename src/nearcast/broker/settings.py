@@ -19,6 +19,7 @@ from nearcast.broker.schemes.settings import SchemeSettings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
 from nearcast.model.area_text import area_of_tree
+from nearcast.model.fixes import FixRules
 from nearcast.model.topic import checked_topic_filter
 from nearcast.settings_files import Duration, Section, Size, read_settings
 
@@ -250,6 +251,20 @@ class LimitSettings(Section, frozen=True, kw_only=True):
             raise InvalidSettings("burst must be longer than 0s, else nothing is ever allowed")
 
 
+class PositionSettings(Section, frozen=True, kw_only=True):
+    """Position reports that say when they were made, and how accurate they are (``nearcast.model.fixes``)."""
+
+    ahead: Duration = Duration.of("30s")
+    """By so much a client's clock may be ahead of the broker's; a report from further ahead is refused."""
+
+    accuracy: Annotated[float, msgspec.Meta(ge=0)] = 100.0
+    """Metres; reports that say a worse one do not count for presence."""
+
+    @property
+    def rules(self) -> FixRules:
+        return FixRules(int(self.ahead), self.accuracy)
+
+
 class SessionSettings(Section, frozen=True, kw_only=True):
     max_expiry: Duration = Duration.of("7d")
     """What clients ask for beyond is cut down to it."""
@@ -336,6 +351,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     tls: TlsSettings = TlsSettings()
     access: AccessSettings = AccessSettings()
     limits: LimitSettings = LimitSettings()
+    positions: PositionSettings = PositionSettings()
     session: SessionSettings = SessionSettings()
     journal: JournalSettings = JournalSettings()
     schemes: SchemeSettings = SchemeSettings()

@@ -127,6 +127,18 @@ class DeliveryEntry(Entry, frozen=True, array_like=True, tag=8, gc=False):
     """The event again, with these receivers, and who of them is owed it: what is owed outlives the event's own record."""
 
 
+class LateReportEntry(Entry, frozen=True, array_like=True, tag=9, gc=False):
+    """A position report that came after a newer one of the same client: it did not move it."""
+
+    at: Instant
+    who: str
+    lat: float
+    lon: float
+    fixed: Instant
+    """When the client was there, as it said."""
+    accuracy: float | None = None
+
+
 Record: TypeAlias = (
     EventEntry
     | ReportEntry
@@ -136,6 +148,7 @@ Record: TypeAlias = (
     | ClientEntry
     | TransitionEntry
     | DeliveryEntry
+    | LateReportEntry
 )
 
 BITS: Final[dict[type, int]] = {kind: 1 << int(str(kind.__struct_config__.tag)) for kind in get_args(Record)}

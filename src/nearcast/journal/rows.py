@@ -16,6 +16,7 @@ from nearcast.journal.entries import (
     ContextEntry,
     DeliveryEntry,
     EventEntry,
+    LateReportEntry,
     ReportEntry,
     SubscriptionEntry,
     TransitionEntry,
@@ -92,6 +93,10 @@ def _context_row(offset: int, entry: ContextEntry) -> tuple[Any, ...]:
     return entry.at, entry.who, entry.name, attributes, offset
 
 
+def _late_row(offset: int, late: LateReportEntry) -> tuple[Any, ...]:
+    return late.at, late.who, late.lat, late.lon, late.fixed, late.accuracy, offset
+
+
 def _transition_row(offset: int, each: TransitionEntry) -> tuple[Any, ...]:
     return each.at, each.host, each.proxy, each.source, each.target, each.lat, each.lon, each.plan, offset
 
@@ -103,6 +108,7 @@ def _delivery_row(offset: int, entry: DeliveryEntry) -> tuple[Any, ...]:
 ROWS: Final[dict[type, tuple[str, Row]]] = {
     EventEntry: ("events", _event_row),
     ReportEntry: ("reports", lambda offset, entry: (entry.at, entry.who, entry.lat, entry.lon, offset)),
+    LateReportEntry: ("late_reports", _late_row),
     ContextEntry: ("contexts", _context_row),
     SubscriptionEntry: ("subscriptions", _subscription_row),
     UnpublishEntry: ("unpublished", lambda offset, entry: (entry.at, entry.event, entry.offset, offset)),

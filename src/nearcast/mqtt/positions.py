@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,21 +10,29 @@ from typing import Any, Final
 
 import msgspec
 
-from nearcast.errors import InvalidContext, InvalidInput, InvalidPosition
+from nearcast.errors import InvalidContext, InvalidInput, InvalidPosition, InvalidTime
+from nearcast.model.fixes import Fix
 from nearcast.model.geometry import Point, checked_degrees, checked_metres, computed_point
+from nearcast.model.time import Instant, instant
 from nearcast.model.value_text import tree_of_value, value_of_tree
 from nearcast.model.values import Value, checked_value
 
 _COMPACT: Final = 0x01
 _PLACE: Final = struct.Struct(">xii")
 _PLACE_AND_MOTION: Final = struct.Struct(">xiiHH")
+_COMPACT_FIX: Final = 0x02
+_FIX: Final = struct.Struct(">xiiQH")
+_FIX_AND_MOTION: Final = struct.Struct(">xiiQHHH")
+_MILLISECOND: Final = 1_000
+_TENTHS: Final = 10
+_NOT_SAID: Final = 0xFFFF
 _DEGREE: Final = 10_000_000
 _HUNDREDTHS: Final = 100
 _LARGEST_UNSIGNED: Final = 0xFFFF
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _POSITION_FORMS: Final = (
     'a GeoJSON Point or Feature such as {"type": "Point", "coordinates": [lon, lat]}, the text "lat,lon", '
-    "the compact form of 9 or 13 bytes, or nothing at all to have it forgotten"
+    "a compact form of 9, 13, 19 or 23 bytes, or nothing at all to have it forgotten"
 )
 
 
@@ -36,6 +45,19 @@ class PositionReport:
     """Metres per second."""
     heading: float | None = None
     """Degrees clockwise from north, in [0, 360)."""
+    time: Instant | None = None
+    """When it was there, by its own clock."""
+    accuracy: float | None = None
+    """Metres around the point, within which it probably is."""
+
+    @property
+    def is_plain(self) -> bool:
+        """It says where, and nothing of when and how exactly."""
+        return self.time is None and self.accuracy is None
+
+    @property
+    def fix(self) -> Fix:
+        return Fix(self.point, self.time, self.accuracy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +92,8 @@ def position_in(payload: bytes) -> PositionReport | None:
         return None
     if payload[0] == _COMPACT:
         return _compact_in(payload)
+    if payload[0] == _COMPACT_FIX:
+        return _compact_fix_in(payload)
     try:
         if payload.lstrip()[:1] == b"{":
             return _position_of_tree(msgspec.json.decode(payload))
@@ -79,13 +103,20 @@ def position_in(payload: bytes) -> PositionReport | None:
 
 
 def compact_position(report: PositionReport) -> bytes:
-    """The binary form: 1e-7 degrees (about a centimetre), and speed and heading if both are known."""
+    """The binary form: 1e-7 degrees (about a centimetre), and speed and heading if both are known; with a time or an accuracy the longer one."""
     lat, lon = round(report.point.lat * _DEGREE), round(report.point.lon * _DEGREE)
-    if report.speed is None or report.heading is None:
-        return b"\x01" + _PLACE.pack(lat, lon)[1:]
-    speed = min(round(report.speed * _HUNDREDTHS), _LARGEST_UNSIGNED)
-    heading = round(report.heading * _HUNDREDTHS) % (360 * _HUNDREDTHS)
-    return b"\x01" + _PLACE_AND_MOTION.pack(lat, lon, speed, heading)[1:]
+    motion: tuple[int, ...] = ()
+    if report.speed is not None and report.heading is not None:
+        speed = min(round(report.speed * _HUNDREDTHS), _LARGEST_UNSIGNED)
+        motion = speed, round(report.heading * _HUNDREDTHS) % (360 * _HUNDREDTHS)
+    if report.is_plain:
+        form = _PLACE_AND_MOTION if motion else _PLACE
+        return b"\x01" + form.pack(lat, lon, *motion)[1:]
+    # Milliseconds, rounded down; the accuracy is rounded up, so that it is never said to be better than it is.
+    time = 0 if report.time is None else max(report.time // _MILLISECOND, 1)
+    accuracy = _NOT_SAID if report.accuracy is None else min(math.ceil(report.accuracy * _TENTHS), _NOT_SAID - 1)
+    form = _FIX_AND_MOTION if motion else _FIX
+    return b"\x02" + form.pack(lat, lon, time, accuracy, *motion)[1:]
 
 
 def context_in(payload: bytes) -> ContextReport | None:
@@ -142,11 +173,32 @@ def _compact_in(payload: bytes) -> PositionReport:
     )
 
 
+def _compact_fix_in(payload: bytes) -> PositionReport:
+    if len(payload) == _FIX.size:
+        lat, lon, time, accuracy, *motion = _FIX.unpack(payload)
+    elif len(payload) == _FIX_AND_MOTION.size:
+        lat, lon, time, accuracy, *motion = _FIX_AND_MOTION.unpack(payload)
+    else:
+        raise InvalidPosition(
+            f"the compact form with a time has {_FIX.size} or {_FIX_AND_MOTION.size} bytes, not {len(payload)}: 0x02, int32 latitude and "
+            "longitude in 1e-7 degrees, uint64 milliseconds since 1970 (0: not said), uint16 accuracy in dm (65535: not said), perhaps motion"
+        )
+    speed, heading = (each / _HUNDREDTHS for each in motion) if motion else (None, None)
+    return _report(
+        Point(lat / _DEGREE, lon / _DEGREE),
+        speed,
+        heading,
+        time * _MILLISECOND if time else None,
+        None if accuracy == _NOT_SAID else accuracy / _TENTHS,
+    )
+
+
 def _position_of_tree(tree: Any) -> PositionReport:
     if isinstance(tree, dict) and tree.get("type") == "Feature":
         properties = tree.get("properties")
         motion = properties if isinstance(properties, dict) else {}
-        return _report(_point_of_geometry(tree.get("geometry")), motion.get("speed"), motion.get("heading"))
+        said = (motion.get(name) for name in ("speed", "heading", "time", "accuracy"))
+        return _report(_point_of_geometry(tree.get("geometry")), *said)
     return PositionReport(_point_of_geometry(tree))
 
 
@@ -158,11 +210,24 @@ def _point_of_geometry(tree: Any) -> Point:
             raise InvalidPosition(f"{tree!r:.60} is no position; send {_POSITION_FORMS}")
 
 
-def _report(point: Point, speed: object, heading: object) -> PositionReport:
+def _report(
+    point: Point, speed: object, heading: object, time: object = None, accuracy: object = None
+) -> PositionReport:
     if speed is not None:
         speed = checked_metres(speed, "speed")
     if heading is not None:
         heading = checked_degrees(heading, "heading", 360.0)
         if not 0 <= heading < 360:
             raise InvalidPosition(f"heading is in [0, 360) degrees, clockwise from north, not {heading!r}")
-    return PositionReport(point, speed, heading)
+    if accuracy is not None:
+        accuracy = checked_metres(accuracy, "accuracy")
+    return PositionReport(point, speed, heading, None if time is None else _time(time), accuracy)
+
+
+def _time(said: object) -> Instant:
+    try:
+        if isinstance(said, str | int):
+            return instant(said)
+    except InvalidTime as error:
+        raise InvalidPosition(f"time says when the client was there: {error}") from None
+    raise InvalidPosition(f"time says when the client was there, such as 2026-11-15T09:30:00Z, not {said!r:.60}")

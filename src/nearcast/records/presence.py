@@ -37,6 +37,19 @@ REPORTS: Final = RecordTable(
     optional=1,
 )
 
+LATE_REPORTS: Final = RecordTable(
+    "late_reports",
+    "A position report that came after a newer one: recorded, but it did not move its client. Simulations have none.",
+    (
+        instant("time", "when the broker got the report"),
+        name("client", "who reported"),
+        *place("the reported position"),
+        instant("fixed", "when the client was there, as it said"),
+        measure("accuracy", "metres, as it said; null: it did not", nullable=True),
+        offset(),
+    ),
+)
+
 CLIENTS: Final = RecordTable(
     "clients",
     "A client comes or goes, or says whether it takes what is addressed to it without a subscription.",

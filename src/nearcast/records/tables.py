@@ -14,6 +14,7 @@ VERSION: Final = 1
 TABLES: Final[tuple[RecordTable, ...]] = (
     presence.POSITIONS,
     presence.REPORTS,
+    presence.LATE_REPORTS,
     presence.CLIENTS,
     presence.CONTEXTS,
     exchange.SUBSCRIPTIONS,

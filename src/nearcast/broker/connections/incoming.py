@@ -139,16 +139,19 @@ class Incoming:
 
     def _move(self, payload: bytes) -> None:
         """Where the client is; nobody waits for an answer, so that many reports can go together."""
+        services = self._services
         try:
-            self._limits.check_position(self._services.now())
+            self._limits.check_position(services.now())
             report = position_in(payload)
+            if report is not None and not report.is_plain:
+                report = services.reserved.presence.judged(self._session, report)
         except NearcastError as error:
             self.complain(str(error))
             return
-        assert report is not None, "there is a payload"
-        batching = self._services.batching
-        batching.move(self._session, report.point)
-        if batching.behind:
+        if report is None:
+            return  # it came late, or twice
+        services.batching.move(self._session, report)
+        if services.batching.behind:
             self._slow_down(WAIT_FOR_DISK)
 
     def _publish_told(self, packet: PublishPacket, topic: str) -> None:

@@ -19,7 +19,7 @@ from nearcast.broker.publishing.qos0_batch import Gathered, Qos0Batch
 from nearcast.broker.publishing.qos1_batch import Promised, Qos1Batches
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import NearcastError
-from nearcast.model.geometry import Point
+from nearcast.mqtt.positions import PositionReport
 
 FEW: Final = 8
 """Fewer are carried out one by one: the matcher's way for many costs as much as its way for one eight times."""
@@ -51,7 +51,7 @@ class Batching:
         self._publishes: list[Gathered] = []
         self._bytes = 0
         self._promised: list[Promised] = []
-        self._moves: dict[Session, Point] = {}
+        self._moves: dict[Session, PositionReport] = {}
         """Only one of the three holds something."""
         self._behind = False
         self._bursts = 0
@@ -99,14 +99,14 @@ class Batching:
         if len(waiting) >= MOST or self._bytes > MOST_BYTES:
             self.settle()
 
-    def move(self, session: Session, position: Point) -> None:
-        """A position report of quality 0."""
+    def move(self, session: Session, report: PositionReport) -> None:
+        """A position report of quality 0, already ``judged``."""
         if self._publishes or self._promised or session in self._moves:
             self.settle()
         waiting = self._moves
         if not waiting:
             self._begin()
-        waiting[session] = position
+        waiting[session] = report
         if len(waiting) >= MOST:
             self.settle()
 
@@ -129,10 +129,9 @@ class Batching:
         self._expect()
         self._behind = self._publishing.journal.is_behind
 
-    def _move(self, moves: dict[Session, Point]) -> None:
+    def _move(self, moves: dict[Session, PositionReport]) -> None:
         if len(moves) < self.few:
-            for session, position in moves.items():
-                self._presence.moved(session, position)
+            self._presence.moved_one_by_one(moves.items())
         else:
             self._count(len(moves))
             self._presence.moved_together(list(moves.items()))
