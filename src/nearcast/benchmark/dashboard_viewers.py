@@ -1,6 +1,6 @@
 """Pages that look at a dashboard, in a process of their own: ``python -m nearcast.benchmark.dashboard_viewers PORT PAGES``.
 
-Told by lines: ``look`` opens all of them and answers when each has been told who is there; ``away`` closes them and says what came.
+Told by lines: ``look`` opens all of them and answers when each is shown who is there; ``away`` closes them and says what came.
 """
 
 from __future__ import annotations
@@ -8,14 +8,21 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from typing import Final
 
 from websockets.asyncio.client import ClientConnection, connect
+
+PATIENCE: Final = 30.0
+"""Seconds until a page must have been shown something."""
 
 
 class _Page:
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self.pictures = self.texts = self.size = 0
+        self.looking = asyncio.Event()
+        """It gets both, pictures and texts: a page that looks for a moment only may get none."""
+
         self.task = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:
@@ -25,6 +32,8 @@ class _Page:
                 self.pictures += 1
             else:
                 self.texts += 1
+            if self.pictures and self.texts:
+                self.looking.set()
 
     async def close(self) -> None:
         await self.connection.close()
@@ -34,7 +43,10 @@ class _Page:
 async def _opened(port: int) -> _Page:
     connection = await connect(f"ws://127.0.0.1:{port}/dashboard/live", max_size=None, compression=None)
     await connection.recv()  # hello
-    return _Page(connection)
+    page = _Page(connection)
+    async with asyncio.timeout(PATIENCE):
+        await page.looking.wait()
+    return page
 
 
 async def watch(port: int, count: int) -> None:
