@@ -96,7 +96,7 @@ class Broker:
         self.journal: Final = Journal.open(settings.data / "journal", storage, loop.call_soon_threadsafe, now)
         self.archive: Final = Archive(self.journal, settings.lake, storage.export_every)
         self.identities: Final = Identities(settings.data / "identities.db")
-        self.access: Final = Access(settings)
+        self.access: Final = Access(settings, now)
         self.sessions: Final = Sessions(
             self.journal,
             self.identities,

@@ -166,6 +166,66 @@ class RuleSettings(Section, frozen=True, kw_only=True):
         return area
 
 
+Algorithm = Literal[
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
+"""Of tokens; there is none that means no signature."""
+
+
+class JwtSettings(Section, frozen=True, kw_only=True):
+    """Signed tokens (JWT) instead of a password; ``nearcast.broker.access.tokens`` says how they are judged."""
+
+    keys: Path | None = None
+    """Public keys of the issuer: PEM, one or several, or a JWKS; read again when it changes."""
+
+    secret: Path | None = None
+    """Instead of keys, for HS256, HS384 and HS512: a file with the secret that the issuer shares."""
+
+    algorithms: tuple[Algorithm, ...]
+    """All that are taken, as in ``["EdDSA"]``."""
+
+    issuer: str
+    """What the claim ``iss`` must be."""
+
+    audience: str
+    """What the claim ``aud`` must be, or hold: a name for this broker."""
+
+    leeway: Duration = Duration.of("30s")
+    """By how much the clocks of issuer and broker may differ."""
+
+    user_claim: str = "sub"
+    """The claim that is the user's name."""
+
+    groups_claim: str | None = None
+    """The claim that lists groups, to which the user then belongs besides those of ``access.groups``."""
+
+    def __post_init__(self) -> None:
+        if (self.keys is None) == (self.secret is None):
+            raise InvalidSettings(
+                "jwt: give keys, or a secret, and not both: a public key must never count as a secret"
+            )
+        if not self.algorithms:
+            raise InvalidSettings('jwt: list the algorithms that are taken, as in algorithms = ["EdDSA"]')
+        for algorithm in self.algorithms:
+            if algorithm.startswith("HS") != (self.secret is not None):
+                raise InvalidSettings(
+                    f"jwt: {algorithm} goes with {'a secret' if algorithm.startswith('HS') else 'keys'};"
+                    " both kinds at once would let a public key be used as a secret"
+                )
+        if not self.issuer or not self.audience:
+            raise InvalidSettings(
+                "jwt: issuer and audience say whose tokens are taken, and that they are for this broker"
+            )
+        if self.leeway > 300_000_000:
+            raise InvalidSettings("jwt: a leeway of more than 5m is a clock that is wrong; set the clock")
+
+    @property
+    def file(self) -> Path:
+        found = self.keys or self.secret
+        assert found is not None, "one of both is given"
+        return found
+
+
 class AccessSettings(Section, frozen=True, kw_only=True):
     anonymous: Literal["loopback", "always", "never"] = "loopback"
     """From where clients are let in that give no password."""
@@ -176,12 +236,15 @@ class AccessSettings(Section, frozen=True, kw_only=True):
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """Names of groups, and the users in them."""
 
+    jwt: JwtSettings | None = None
+    """Tokens that are taken instead of a password; none: no token is."""
+
     rules: tuple[RuleSettings, ...] = msgspec.field(default=(), name="rule")
 
     def __post_init__(self) -> None:
         for rule in self.rules:
             for group in rule.groups:
-                if group not in self.groups:
+                if group not in self.groups and (self.jwt is None or self.jwt.groups_claim is None):
                     raise InvalidSettings(
                         f"rule {rule.name!r} is for the group {group!r}, which is not among the groups"
                     )

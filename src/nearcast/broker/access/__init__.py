@@ -1,14 +1,15 @@
 """Who may do what: authentication, rules, limits, certificates.
 
-================  =======================================================================
+================  ================================================================================
 ``access``        the facade: a CONNECT becomes a ``Principal``, or is refused
 ``principal``     a client that was let in, and what it may do
 ``rules``         the rules of the settings; ``grants`` what one of them allows
 ``filters``       which topic filter covers which
 ``users``         the file of users; ``passwords`` verifies against it
+``tokens``        signed tokens instead of a password; ``token_keys`` by which they are verified
 ``limits``        rates and quotas
 ``certificates``  TLS
-================  =======================================================================
+================  ================================================================================
 """
 
 from nearcast.broker.access.access import Access, AccessStatistics

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from nearcast.broker.access.passwords import Passwords, PasswordStatistics
 from nearcast.broker.access.principal import Peer, Principal
 from nearcast.broker.access.rules import Rules
+from nearcast.broker.access.tokens import TokenHolder, Tokens, TokenStatistics
 from nearcast.broker.settings import BrokerSettings, is_loopback
 from nearcast.errors import NotAuthenticated
+from nearcast.model.time import Instant
+from nearcast.runtime.live.clock import LiveClock
 
 _NOT_AUTHORIZED: Final = 0x87
 _WRONG: Final = "wrong user name or password"  # not which of them: that would tell who has an account
@@ -24,28 +28,36 @@ class AccessStatistics:
     refused: int
     rules: int
     passwords: PasswordStatistics
+    tokens: TokenStatistics | None
+    """None if none are taken."""
 
 
 class Access:
     """One for each broker."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, now: Callable[[], Instant] | None = None) -> None:
         self._anonymous: Final = settings.access.anonymous
         self._rules: Final = Rules(settings.access.rules, settings.access.groups)
         self._passwords: Final = Passwords(settings.passwords)
+        jwt = settings.access.jwt
+        self._tokens: Final = None if jwt is None else Tokens(jwt, now or LiveClock().now)
         self._admitted = self._admitted_anonymous = self._refused = 0
 
     async def authenticate(self, client_id: str, username: str | None, password: bytes | None, peer: Peer) -> Principal:
         """Who that is; ``NotAuthenticated`` carries the reason code for the CONNACK."""
         try:
-            user = await self._user(username, password, peer)
+            holder = self._holder(username, password, peer)
+            user = await self._user(username, password, peer) if holder is None else holder.user
         except NotAuthenticated:
             self._refused += 1
             raise
         self._admitted += 1
         self._admitted_anonymous += user is None
         trusted = user is not None or is_loopback(peer.address)
-        return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=trusted)
+        if holder is None:
+            return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=trusted)
+        grants = self._rules.grants(user, client_id, holder.groups)
+        return Principal(user, client_id, peer, grants, trusted=trusted, until=holder.until)
 
     def absent(self, user: str | None, client_id: str) -> Principal:
         """Somebody who was let in before a restart and is away: may do what the rules say now."""
@@ -69,7 +81,18 @@ class Access:
             refused=self._refused,
             rules=len(self._rules),
             passwords=self._passwords.statistics(),
+            tokens=None if self._tokens is None else self._tokens.statistics(),
         )
+
+    def _holder(self, username: str | None, password: bytes | None, peer: Peer) -> TokenHolder | None:
+        """Of a token that was given as the password; who has shown a certificate is who that says."""
+        if self._tokens is None or peer.certificate_name is not None or not self._tokens.looks_like_one(password):
+            return None
+        assert password is not None
+        holder = self._tokens.holder(password)
+        if username and username != holder.user:
+            raise NotAuthenticated(_WRONG)
+        return holder
 
     async def _user(self, username: str | None, password: bytes | None, peer: Peer) -> str | None:
         if peer.certificate_name is not None:

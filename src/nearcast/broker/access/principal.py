@@ -67,14 +67,24 @@ class Principal:
     is checked where it is carried out: an announcement by ``may_publish`` of its topic, a plan by ``check_plan``.
     """
 
-    __slots__ = ("_grants", "_plainly", "_publishable", "_receivable", "_trusted", "client_id", "peer", "user")
+    __slots__ = ("_grants", "_plainly", "_publishable", "_receivable", "_trusted", "client_id", "peer", "until", "user")
 
     def __init__(
-        self, user: str | None, client_id: str, peer: Peer, grants: tuple[Grant, ...] | None, *, trusted: bool = True
+        self,
+        user: str | None,
+        client_id: str,
+        peer: Peer,
+        grants: tuple[Grant, ...] | None,
+        *,
+        trusted: bool = True,
+        until: Instant | None = None,
     ) -> None:
         self.user: Final = user
         self.client_id: Final = client_id
         self.peer: Final = peer
+        self.until: Final = until
+        """Then the token by which it was let in has expired, and it has to show another one."""
+
         self._grants: Final = grants
         self._trusted: Final = trusted
         self._publishable: Final = _Rights(_may_publish, grants or ())

@@ -35,18 +35,24 @@ class Rules:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def grants(self, user: str | None, client_id: str) -> tuple[Grant, ...] | None:
-        """What a client is granted; ``user`` is ``None`` for an anonymous one.  ``None``: there are no rules at all."""
+    def grants(
+        self, user: str | None, client_id: str, groups: frozenset[str] = frozenset()
+    ) -> tuple[Grant, ...] | None:
+        """What a client is granted; ``user`` is ``None`` for an anonymous one.  ``None``: there are no rules at all.
+
+        ``groups``: those that a token puts the user into, besides those of the settings.
+        """
         if not self._rules:
             return None
-        return tuple(rule.grant(user, client_id) for rule in self._rules if rule.applies_to(user, client_id))
+        return tuple(rule.grant(user, client_id) for rule in self._rules if rule.applies_to(user, client_id, groups))
 
 
 class _Rule:
     def __init__(self, rule: RuleSettings, name: str, members: Mapping[str, frozenset[str]]) -> None:
         self._anonymous: Final = rule.anonymous
         self._clients: Final = rule.clients
-        self._users: Final = frozenset(rule.users).union(*(members[group] for group in rule.groups))
+        self._groups: Final = frozenset(rule.groups)
+        self._users: Final = frozenset(rule.users).union(*(members.get(group, ()) for group in rule.groups))
         self._grant: Final = Grant(
             rule=name,
             publish=rule.publish,
@@ -60,10 +66,12 @@ class _Rule:
         )
         self._is_personal: Final = any(_PLACEHOLDER.search(written) for written in (*rule.publish, *rule.subscribe))
 
-    def applies_to(self, user: str | None, client_id: str) -> bool:
+    def applies_to(self, user: str | None, client_id: str, groups: frozenset[str] = frozenset()) -> bool:
         if self._clients and not any(fnmatchcase(client_id, form) for form in self._clients):
             return False
-        return self._anonymous if user is None else user in self._users or "*" in self._users
+        if user is None:
+            return self._anonymous
+        return user in self._users or "*" in self._users or not self._groups.isdisjoint(groups)
 
     def grant(self, user: str | None, client_id: str) -> Grant:
         """Most rules say the same to everybody, and then all share one grant."""

@@ -49,6 +49,11 @@ def read_users(path: Path) -> dict[str, str]:
     return users
 
 
+def is_user_name(name: str) -> bool:
+    """Whether somebody can be called that, wherever the name comes from."""
+    return _NAME.fullmatch(name) is not None
+
+
 def add_user(path: Path, name: str, password: str) -> bool:
     """Add a user, or give an existing one another password; whether it is new."""
     if not _NAME.fullmatch(name):

@@ -355,6 +355,8 @@ class Conversation:
                 DisconnectReasonCode.KEEP_ALIVE_TIMEOUT,
                 f"nothing was heard for 1.5 times the keep-alive of {self.keep_alive} s",
             )
+        elif self._principal.until is not None and now >= self._principal.until:
+            self.end(DisconnectReasonCode.MAX_CONNECT_TIME, "the token has expired; connect with a new one")
         elif connection.congested and now - connection.congested_since > settings.slow_consumer:
             self.cut_off()
 

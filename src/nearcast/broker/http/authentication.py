@@ -15,7 +15,7 @@ CLIENT: str = "http"
 
 
 async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Principal:
-    """By HTTP Basic; without, as the rules for anonymous clients say."""
+    """By HTTP Basic, or by a token (Bearer); without, as the rules for anonymous clients say."""
     user, password = credentials_in(request.headers.get("authorization"))
     address = request.client.host if request.client else ""
     peer = Peer(address, request.client.port if request.client else 0, request.url.scheme == "https")
@@ -23,13 +23,15 @@ async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Princ
 
 
 def credentials_in(header: str | None) -> tuple[str | None, bytes | None]:
-    """User and password of an Authorization header; nobody's without one."""
+    """User and password of an Authorization header; nobody's without one.  A token is a password that names its user itself."""
     if header is None:
         return None, None
     scheme, _, token = header.partition(" ")
     try:
+        if scheme.lower() == "bearer":
+            return None, token.strip().encode()
         if scheme.lower() != "basic":
-            raise NotAuthenticated("only HTTP Basic is understood")
+            raise NotAuthenticated("only HTTP Basic and Bearer are understood")
         user, _, password = base64.b64decode(token, validate=True).partition(b":")
         return user.decode(), password
     except (binascii.Error, UnicodeDecodeError):
