@@ -6,6 +6,7 @@
 ``group``            writes that share a commit; ``writer``: the thread that commits them
 ``store``            the transactions; ``reserve``: how they go on when the disk is full
 ``database``         the file; ``lock``: who may open it; ``failures``: what is wrong with it
+``upgrades``         from earlier formats to this one
 ``reading``          chunks of records, by offset, time and kind
 ``archive``          closed stretches on their way to the lake; ``lake``: its files
 ``rows``             records as rows of the record tables; ``extent``: how far an area reaches

@@ -12,10 +12,10 @@ from typing import Final
 
 from nearcast.errors import JournalFailed
 from nearcast.journal.failures import failure
+from nearcast.journal.upgrades import FORMAT, upgrade
 
 FILE: Final = "journal.sqlite"
-_APPLICATION: Final = 0x6E_63_6A_31  # "ncj1"
-VERSION: Final = 1
+APPLICATION: Final = 0x6E_63_6A_31  # "ncj1"
 _PAGE: Final = 4096
 
 # `latest` is the latest time in this stretch or any before it: it never falls, so a time leads to an offset in one step.
@@ -30,8 +30,8 @@ CREATE TABLE stretch (
 CREATE INDEX stretch_order ON stretch (latest, first, last_time, first_time, kinds, count, size);
 CREATE TABLE state (name TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {VERSION};
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {FORMAT};
 COMMIT;
 """
 
@@ -62,16 +62,13 @@ def open_for_writing(path: Path, checkpoint_bytes: int) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _IDENTIFICATION)
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application == 0 and not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
         connection.executescript(_SCHEMA)
-    elif application != _APPLICATION:
+    elif application != APPLICATION:
         raise JournalFailed(f"{path} is a database of something else; choose another folder for the journal")
-    elif version > VERSION:
-        raise JournalFailed(f"{path} was written by a newer nearcast (version {version}); install that one")
-
-
-_IDENTIFICATION: Final = ("application_id", "user_version")
+    else:
+        upgrade(connection, path)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:

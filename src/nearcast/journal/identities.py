@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nearcast.errors import JournalFailed
 from nearcast.journal.failures import failure
 
 _BITS: Final = 128
 _MOST_REMEMBERED: Final = 100_000
+APPLICATION: Final = 0x6E_63_69_31  # "nci1"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS identity (client TEXT PRIMARY KEY, virtual TEXT NOT NULL UNIQUE) WITHOUT ROWID
 """
@@ -55,6 +57,7 @@ class Identities:
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 # What is erased is overwritten, not just left out.
                 self._connection.execute("PRAGMA secure_delete = ON")
+                _say_what_it_is(self._connection, path)
                 self._connection.execute(_SCHEMA)
         except BaseException:
             self._connection.close()
@@ -125,3 +128,12 @@ class Identities:
             yield
         except sqlite3.Error as error:
             raise failure(self._path, error) from error
+
+
+def _say_what_it_is(connection: sqlite3.Connection, path: Path) -> None:
+    """Files of format 1 do not; a database of something else may be in the wrong place."""
+    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    if found not in (0, APPLICATION):
+        raise JournalFailed(f"{path} is a database of something else; put the file of identities there")
+    if found == 0:
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")

@@ -14,7 +14,7 @@ from nearcast.broker.upkeep.aside import check_vacant, made_aside
 from nearcast.broker.upkeep.backup import check_room
 from nearcast.broker.upkeep.manifest import DATA, KeptFile, Manifest, Told, read_manifest
 from nearcast.errors import BackupFailed
-from nearcast.journal.database import VERSION
+from nearcast.journal.upgrades import FORMAT
 
 _ADVICE: Final = "a backup is restored into a folder of its own: choose one that does not exist yet"
 _CHUNK: Final = 1 << 20
@@ -34,7 +34,7 @@ def restore(backup: Path, data: Path, told: Told = lambda _done, _of: None) -> M
     """Make the data folder that was backed up; a broker that is started on it goes on where the backup was made."""
     check_vacant(data, _ADVICE)
     manifest, done = read_manifest(backup), 0
-    if manifest.data_format > VERSION:
+    if manifest.data_format > FORMAT:
         raise BackupFailed(
             f"{backup} holds data of a newer nearcast ({manifest.nearcast}, format {manifest.data_format}); install that one"
         )
