@@ -16,7 +16,7 @@ NAMES = {
     *("ContentFilter", "Event", "History", "Proximity", "Subscription", "parse_filter"),
     *("Delivery", "Explanation", "delivered", "delivery", "explain", "receivers"),
     *("EventBatch", "Matcher", "MatcherStatistics", "Matches", "Receivers", "Texts"),
-    *("Client", "Events", "SyncClient", "connect", "connect_sync"),
+    *("Client", "Events", "SyncClient", "connect", "connect_sync", "traced"),
     *("InvalidInput", "NearcastError"),
     "__version__",
 }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nearcast.client.client import Client, connect
     from nearcast.client.events import Events
     from nearcast.client.sync import SyncClient, connect_sync
+    from nearcast.client.tracing import traced
     from nearcast.errors import InvalidInput, NearcastError
     from nearcast.matching.events import EventBatch, Texts
     from nearcast.matching.matcher import Matcher, MatcherStatistics
@@ -88,12 +89,14 @@ __all__ = [
     "parse_filter",
     "receivers",
     "register_type",
+    "traced",
 ]
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "nearcast.client.client": ("Client", "connect"),
     "nearcast.client.events": ("Events",),
     "nearcast.client.sync": ("SyncClient", "connect_sync"),
+    "nearcast.client.tracing": ("traced",),
     "nearcast.errors": ("InvalidInput", "NearcastError"),
     "nearcast.matching.events": ("EventBatch", "Texts"),
     "nearcast.matching.matcher": ("Matcher", "MatcherStatistics"),

@@ -13,6 +13,7 @@
 ``answering``          events of the past that a job found for clients; ``answer_rows``: as they come
 ``explaining``         why somebody got an event, or did not; ``explained``: as it is answered
 ``recorded``           what was, from journal and lake
+``tracing``            how long a message takes where: spans of OpenTelemetry
 ``settings``, ``logs`` configuration
 ``access``             who may do what
 ``http``               the same by HTTP; metrics and health

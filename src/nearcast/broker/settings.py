@@ -16,6 +16,7 @@ import msgspec
 
 from nearcast.broker.federation.settings import FederationSettings
 from nearcast.broker.schemes.settings import SchemeSettings
+from nearcast.broker.tracing.settings import TracingSettings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
 from nearcast.model.area_text import area_of_tree
@@ -420,6 +421,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     schemes: SchemeSettings = SchemeSettings()
     federation: FederationSettings = FederationSettings()
     dashboard: DashboardSettings = DashboardSettings()
+    tracing: TracingSettings = TracingSettings()
     log: LogSettings = LogSettings()
 
     def __post_init__(self) -> None:

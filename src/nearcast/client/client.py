@@ -28,6 +28,7 @@ from nearcast.client.publications import HERE, Here, Outgoing, made
 from nearcast.client.refusals import publication_refused
 from nearcast.client.scheming import Scheming
 from nearcast.client.subscriptions import Subscriptions
+from nearcast.client.tracing import publishing
 from nearcast.errors import InvalidSubscription, NearcastError
 from nearcast.model.area import Area, Circle
 from nearcast.model.area_text import area_text
@@ -203,6 +204,7 @@ class Client(Listener):
             channel, at = self._schemes.happening(at)
         event = made(given, id or self._next_id(), self._now(), at, self._presence.reach(topic, reach), channel)
         self._published += 1
+        properties, over = publishing(topic, event.event.id, event.properties)
 
         def packet(number: int | None) -> PublishPacket:
             return PublishPacket(
@@ -212,10 +214,15 @@ class Client(Listener):
                 retain=retain,
                 packet_id=number,
                 message_expiry_interval=event.expiry,
-                user_properties=event.properties,
+                user_properties=properties,
             )
 
-        await self._publish(packet, qos, f"the event on {topic!r}", timeout)
+        try:
+            await self._publish(packet, qos, f"the event on {topic!r}", timeout)
+        except BaseException as error:
+            over(error)
+            raise
+        over(None)
         return event.event.id
 
     async def unpublish(self, event: str) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from mqtt5 import PublishPacket
 
 from nearcast.client.protocol import Delivered, Receipt
+from nearcast.client.tracing import received
 from nearcast.client.track import Own
 from nearcast.errors import InvalidInput, NearcastError
 from nearcast.model.acceptance import accepted
@@ -69,9 +70,14 @@ class Claim:
     receipt: Receipt | None
     acknowledge: Callable[[Receipt], None]
     holders: int = 0
+    taken: Callable[[], None] | None = None
+    """Told when all of them have."""
 
     def release(self) -> None:
         self.holders -= 1
+        if self.holders <= 0 and self.taken is not None:
+            taken, self.taken = self.taken, None
+            taken()
         if self.holders <= 0 and self.receipt is not None:
             receipt, self.receipt = self.receipt, None
             self.acknowledge(receipt)
@@ -264,6 +270,7 @@ class Inbox:
         except InvalidInput:  # of a broker that knows nothing of the contract, or of a newer one
             self._unreadable += 1
         else:
+            event, claim.taken = received(event)
             stored = _stored(packet)
             # What is retained holds still (broker.subscribing): it is judged like an event of this moment.
             at = self.now() if packet.retain else event.published

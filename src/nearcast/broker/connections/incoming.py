@@ -23,15 +23,16 @@ from nearcast.broker.access import ClientLimits, Principal
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.connections.reasons import Reasons
 from nearcast.broker.connections.services import Services
-from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.message import Message, with_properties
 from nearcast.broker.publishing.qos0_batch import Gathered
 from nearcast.broker.publishing.qos1_batch import Promised
 from nearcast.broker.sessions.session import Session
 from nearcast.broker.sessions.sessions import INCOMING
+from nearcast.broker.tracing.tracer import Trace
 from nearcast.errors import Denied, InvalidInput, InvalidTopic, JournalFailed, NearcastError, QuotaExceeded, Refused
 from nearcast.journal import Put
 from nearcast.model.time import MICROSECONDS
-from nearcast.mqtt.names import ReservedTopic, reserved
+from nearcast.mqtt.names import RESERVED, ReservedTopic, reserved
 from nearcast.mqtt.positions import position_in
 from nearcast.mqtt.publication import is_plain, place_alone, plain_topic, publication
 from nearcast.mqtt.stream import V311
@@ -104,6 +105,13 @@ class Incoming:
             pause = self._limits.published(len(packet.payload), services.now())
             if pause:
                 self._slow_down(pause)
+        if services.tracer is not None and not topic.startswith(RESERVED):
+            trace = services.tracer.begin(packet.user_properties, "mqtt")
+            if trace is not None:  # by the way of a single message, on which it can be watched
+                self._publish_any(
+                    with_properties(packet, topic, trace.properties(packet.user_properties)), topic, trace
+                )
+                return
         if packet.qos is not AT_MOST_ONCE or packet.retain:
             plain = is_plain(topic, packet.user_properties) and not session.announced
             if plain and packet.qos is AT_LEAST_ONCE and not packet.retain and services.publishing.beyond is None:
@@ -213,7 +221,7 @@ class Incoming:
         """A publish of quality 1 that was taken up is not carried out."""
         self._acknowledging(packet)(_puback_code(error), str(error))
 
-    def _publish_any(self, packet: PublishPacket, topic: str) -> None:
+    def _publish_any(self, packet: PublishPacket, topic: str, trace: Trace | None = None) -> None:
         """Raises nothing: what is wrong is said in the acknowledgement, or as a problem."""
         services, session = self._services, self._session
         services.batching.settle()
@@ -236,8 +244,10 @@ class Incoming:
             if packet.retain and packet.payload:
                 others, size = services.publishing.retained.without(plain_topic(topic))
                 services.quotas.check_retained(others, size + len(packet.payload))
-            services.publishing.publish(session, packet, topic, acknowledge, self._principal, puts)
+            services.publishing.publish(session, packet, topic, acknowledge, self._principal, puts, trace)
         except NearcastError as error:
+            if trace is not None:
+                trace.end(type(error).__name__)
             if qos:
                 acknowledge(_puback_code(error), str(error))
             else:

@@ -19,6 +19,7 @@ from nearcast.model.time import Instant
 
 if TYPE_CHECKING:
     from nearcast.broker.connections.conversation import Conversation
+    from nearcast.broker.tracing.tracer import Tracer
 
 
 class Federated(Protocol):
@@ -49,4 +50,5 @@ class Services:
     open: dict[Conversation, None]
     """All conversations, in the order in which they began."""
 
+    tracer: Tracer | None = None
     federation: Federated | None = None

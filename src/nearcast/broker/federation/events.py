@@ -17,7 +17,7 @@ from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
-from nearcast.broker.publishing.entries import entry_of, event_in, message_in, plain_event
+from nearcast.broker.publishing.entries import continued, entry_of, event_in, message_in, plain_event
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.publishing import FAILURE, Acknowledge, Publishing, message_of
 from nearcast.broker.publishing.router import Route
@@ -196,6 +196,10 @@ class FederatedEvents:
         self._arrived += 1
         message = message_in(read.entry, -1)
         message.offset, message.retain, message.key = None, read.retain, key
+        if self.publishing.tracer is not None:
+            message.trace = self.publishing.tracer.begin(message.properties, "federation")
+            if message.trace is not None:
+                event = continued(event, message, message.trace)
         if not message.qos and event.when is None:
             self.publishing.event(
                 event, message, None, _unheard, read.channel, archived=_addressed(event), arrived=True

@@ -26,6 +26,7 @@ from nearcast.broker.http.formats import (
 from nearcast.broker.on_disk import decision
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.publishing.message import Message
+from nearcast.broker.tracing.tracer import Trace
 from nearcast.errors import InvalidEvent, JournalFailed
 from nearcast.journal.entries import EventEntry
 from nearcast.model.acceptance import accepted
@@ -38,6 +39,7 @@ from nearcast.mqtt import names
 from nearcast.mqtt.positions import point_in
 from nearcast.mqtt.publication import delivery_properties
 from nearcast.mqtt.requests import subscription_request
+from nearcast.mqtt.trace_context import TRACEPARENT, TRACESTATE, Properties, trace_context
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 64 * 1024 * 1024
@@ -64,7 +66,9 @@ class Events(Controller):
         posted = _posted(await request.body(), request.headers.get("content-type", ""))
         now = broker.clock.now()
         checked = []
-        for each in posted:
+        header = [(name, request.headers[name]) for name in (TRACEPARENT, TRACESTATE) if name in request.headers]
+        for posted_event in posted:
+            each, trace = _traced(broker, posted_event, header)
             broker.services.quotas.check_topic(each.publication.topic)
             names.check_unreserved(each.publication.topic)
             event = each.publication.event(broker.publishing.next_id(), now, None, None)
@@ -78,6 +82,7 @@ class Events(Controller):
                 properties=each.properties,
                 near_properties=tuple(delivery_properties(event)),
                 event=event.id,
+                trace=trace,
             )
             checked.append((event, message))
         # All are checked before the first goes out: nothing half-done.
@@ -118,6 +123,17 @@ class Events(Controller):
             return Response([cloud_event(entry) for entry in found], media_type=CLOUD_EVENTS)
         collection = {"type": "FeatureCollection", "features": [feature(entry) for entry in found]}
         return Response(collection, media_type=GEOJSON)
+
+
+def _traced(broker: Broker, posted: Posted, header: Properties) -> tuple[Posted, Trace | None]:
+    """A trace is continued by what the event itself says (CloudEvents' extension for it), or else by the request's header."""
+    said = [(name, str(value)) for name, value in posted.publication.attributes.items()]
+    context = trace_context(said) or trace_context(header)
+    given = [] if context is None else context.properties()
+    trace = None if broker.tracer is None else broker.tracer.begin(given, "http")
+    if trace is not None:
+        context = trace.context
+    return (posted if context is None else posted.in_trace(context)), trace
 
 
 def _posted(body: bytes, content_type: str) -> list[Posted]:

@@ -21,6 +21,7 @@ from nearcast.model.time import to_text as instant_text
 from nearcast.model.value_text import tree_of_value, value_in
 from nearcast.mqtt import names
 from nearcast.mqtt.publication import Publication, publication
+from nearcast.mqtt.trace_context import TraceContext, with_context
 
 CLOUD_EVENT: Final = "application/cloudevents+json"
 CLOUD_EVENTS: Final = "application/cloudevents-batch+json"
@@ -40,6 +41,12 @@ class Posted:
     publication: Publication
     content_type: str | None
     properties: tuple[tuple[str, str], ...]
+
+    def in_trace(self, context: TraceContext) -> Posted:
+        """The same as part of that trace."""
+        attributes = {**self.publication.attributes, **dict(context.properties())}
+        publication = msgspec.structs.replace(self.publication, attributes=attributes)
+        return Posted(publication, self.content_type, tuple(with_context(self.properties, context)))
 
 
 def cloud_event_in(tree: Mapping[str, Any]) -> Posted:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mqtt5 import PublishPacket
 
 from nearcast.broker.publishing.message import Message
+from nearcast.broker.tracing.tracer import Trace
 from nearcast.journal.entries import EventEntry
 from nearcast.model.area_text import area_in, area_text
 from nearcast.model.cql2 import parse_addressing
@@ -118,6 +120,14 @@ def event_in(entry: EventEntry, publisher: str | None = None) -> Event:
         when,
         entry.lifetime,
     )
+
+
+def continued(event: Event, message: Message, trace: Trace) -> Event:
+    """The same event for receivers behind this broker: its span is the parent of theirs, whatever the message said before."""
+    message.properties = tuple(trace.properties(message.properties))
+    event = replace(event, attributes={**event.attributes, **dict(trace.context.properties())})
+    message.near_properties = tuple(delivery_properties(event))
+    return event
 
 
 def message_in(entry: EventEntry, offset: int) -> Message:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mqtt5 import PublishPacket, QoS
 
+from nearcast.broker.tracing.tracer import Trace
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.stream import encode
 
@@ -50,6 +51,9 @@ class Message:
 
     came: PublishPacket | None = None
     """The packet in which it came, if that says to plain subscriptions what they are to be told: it need not be made again."""
+
+    trace: Trace | None = None
+    """Nearly always nobody wants to know how long it takes."""
 
     _encoded: dict[tuple[object, ...], Parts] = field(default_factory=dict, repr=False)
 
@@ -105,3 +109,22 @@ def size_of(packet: PublishPacket, topic: str) -> int:
         if more is not None:
             size += len(more)
     return size
+
+
+def with_properties(packet: PublishPacket, topic: str, properties: list[tuple[str, str]]) -> PublishPacket:
+    """The same publish with other user properties, and with its topic instead of an alias."""
+    return PublishPacket(
+        topic,
+        packet.payload,
+        qos=packet.qos,
+        retain=packet.retain,
+        packet_id=packet.packet_id,
+        duplicate=packet.duplicate,
+        payload_format_indicator=packet.payload_format_indicator,
+        message_expiry_interval=packet.message_expiry_interval,
+        content_type=packet.content_type,
+        response_topic=packet.response_topic,
+        correlation_data=packet.correlation_data,
+        subscription_ids=packet.subscription_ids,
+        user_properties=properties,
+    )

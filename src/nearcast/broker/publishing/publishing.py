@@ -19,6 +19,7 @@ from nearcast.broker.publishing.message import Message, Properties
 from nearcast.broker.publishing.retained import Retained
 from nearcast.broker.publishing.router import Route, Router, Target
 from nearcast.broker.sessions.session import Rights, Session
+from nearcast.broker.tracing.tracer import Trace, Tracer
 from nearcast.errors import Denied, JournalFailed, NearcastError
 from nearcast.journal import EventEntry, Journal, Put, Then
 from nearcast.model.event import Event
@@ -142,6 +143,7 @@ class Publishing:
     spectator: Spectator | None = None
     """Nearly always nobody: the way of a message must not cost more because it might be looked at."""
 
+    tracer: Tracer | None = None
     _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
     _count: int = 0
     _delivered: int = 0
@@ -205,6 +207,7 @@ class Publishing:
         acknowledge: Acknowledge,
         rights: Rights,
         puts: Sequence[Put] = (),
+        trace: Trace | None = None,
     ) -> None:
         """Any message; ``puts`` are written with it.  Raises ``InvalidInput`` or ``Denied`` before anything has happened."""
         self.settle()
@@ -225,10 +228,13 @@ class Publishing:
             if self.beyond is not None:
                 acknowledge = self.beyond.after(session, read.id, acknowledge)
             self._finish((session.identity, read.id), puts, acknowledge)
+            if trace is not None:
+                trace.end("Repeated")
             return
         message = message_of(packet, read.topic, now)
         message.event = event.id
         message.near_properties = _told(event, read, message.properties)
+        message.trace = trace
         try:
             if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
                 self._repeated += 1
@@ -282,9 +288,15 @@ class Publishing:
         beyond = None if arrived else self.beyond
         if event.when is not None:
             self.addressing.check(publisher, event)
+        trace = message.trace
+        begun = 0 if trace is None else trace.now()
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self.chosen(route, publisher)
+        if trace is not None:
+            trace.about(event.id, event.topic, message.qos, len(event.payload))
+            trace.took("match", begun, receivers=len(copies))
+            begun = trace.now()
         if self.beyond is not None:
             message.key = message.key or self.beyond.key(publisher, event.id)
             copies = _fresh(copies, message.key)
@@ -313,6 +325,8 @@ class Publishing:
                 self.spectator.seen(event, copies)
             if outbound is not None:
                 outbound.written(None)
+            if trace is not None:
+                trace.end()
             return
         identity = None if publisher is None else publisher.identity
         lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
@@ -324,6 +338,8 @@ class Publishing:
             more += outbound.puts
 
         def written(failed: JournalFailed | None) -> None:
+            if trace is not None:
+                trace.took("journal", begun, owed=len(lasting), failed=failed is not None)
             if message.retain:
                 self.retained.written(event.topic, kept, failed=failed is not None)
             if outbound is not None:
@@ -334,6 +350,8 @@ class Publishing:
                     target.session.give_up(offset)
                 self._recent.pop((identity or "", event.id), None)
                 answer(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+                if trace is not None:
+                    trace.end("JournalFailed")
                 return
             self.deliver(copies, message)
             if self.spectator is not None:
@@ -342,6 +360,8 @@ class Publishing:
                 self.addressing.publish(event, message, publisher)
             nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)
             answer(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
+            if trace is not None:
+                trace.end()
 
         if message.qos:
             offset = message.offset = write((entry,), [*more, *puts], written)
@@ -388,7 +408,13 @@ class Publishing:
     def deliver(self, targets: Sequence[Target], message: Message) -> None:
         """A copy for each of them."""
         self._delivered += len(targets)
+        if message.trace is None:
+            self.copy(targets, message)
+            return
+        delivered = message.trace.delivering(len(targets))
         self.copy(targets, message)
+        delivered()
+        message.trace = None  # a message that is retained is not traced again when somebody subscribes
 
     def copy(self, targets: Sequence[Target], message: Message) -> None:
         """The same for copies that are counted already."""

@@ -19,6 +19,7 @@ from mqtt5 import PubRelPacket
 
 from nearcast.broker.publishing.message import DUPLICATE, Message
 from nearcast.broker.sessions.confirmed_offsets import ConfirmedOffsets
+from nearcast.broker.tracing.tracer import ReceiverTrace
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put
 from nearcast.model.area import Area
@@ -116,6 +117,8 @@ class Outgoing:
 
     shared: Held | None = None
     """The shared subscription by which it came: another member of the group may take it instead."""
+
+    trace: ReceiverTrace | None = None
 
     @property
     def size(self) -> int:
@@ -275,7 +278,10 @@ class Session:
         elif qos:
             if self.durable and message.offset is not None:
                 self.pending[message.offset] = None
-            self._take(Outgoing(message, qos, retain, near, identifiers, False, confirmed, shared))
+            out = Outgoing(message, qos, retain, near, identifiers, False, confirmed, shared)
+            if message.trace is not None:
+                out.trace = message.trace.receiver(qos)
+            self._take(out)
         elif connection is None or (connection.congested and not connection.has_room()):
             self.dropped += 1
         elif message.expires is not None and message.expires <= self.now():
@@ -320,6 +326,8 @@ class Session:
                 return
             queue = self.queue
             queue.append(out)
+            if out.trace is not None:
+                out.trace.queued()
             while len(queue) > limits.queued or queue.bytes > limits.queued_bytes:
                 self._drop(queue.popleft())
         else:
@@ -345,6 +353,8 @@ class Session:
             return
         packet_id = self._free_id()
         self.in_flight[packet_id] = out
+        if out.trace is not None:
+            out.trace.sent()
         data = head + packet_id.to_bytes(2) + tail
         if out.qos == 2 and self.durable:
             self._remember(packet_id, out, lambda: connection.write(data), connection)
@@ -430,6 +440,9 @@ class Session:
                 self._finish(out)
 
     def _finish(self, out: Outgoing) -> None:
+        if out.trace is not None:
+            out.trace.over()
+            out.trace = None
         if out.confirmed is not None:
             out.confirmed()
         if out.message.offset is not None:
