@@ -90,6 +90,13 @@ class ServedBroker:
         """As the power would: SIGKILL.  Its exit status."""
         return self._end(signal.SIGKILL)
 
+    def reload(self, settings: str | None = None) -> None:
+        """As an operator would: SIGHUP, perhaps with other settings in the file."""
+        assert self._process is not None, "it does not run"
+        if settings is not None:
+            self._settings.write_text(settings)
+        self._process.send_signal(signal.SIGHUP)
+
     def stop(self) -> int:
         """As an operator would: SIGTERM.  Its exit status."""
         return self._end(signal.SIGTERM)

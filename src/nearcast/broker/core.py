@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -43,6 +43,7 @@ from nearcast.broker.sliced_work import SlicedWork
 from nearcast.broker.temporal.service import TemporalService, TemporalStatistics
 from nearcast.broker.tracing.settings import TracingSettings
 from nearcast.broker.tracing.tracer import Tracer, TracingStatistics
+from nearcast.broker.upkeep.reload import Reloaded
 from nearcast.errors import InvalidInput, OffsetTrimmed
 from nearcast.journal import DeliveryEntry, EventEntry, Journal, JournalStatistics
 from nearcast.journal import JournalSettings as StorageSettings
@@ -90,7 +91,9 @@ class Broker:
     """Everything on one event loop; ``load`` before anybody is let in."""
 
     def __init__(self, settings: BrokerSettings, loop: asyncio.AbstractEventLoop, clock: Clock | None = None) -> None:
-        self.settings: Final = settings
+        self.settings = settings
+        """As they are in effect."""
+
         self.loop: Final = loop
         self.clock: Final[Clock] = clock or LiveClock()
         now = self.clock.now
@@ -194,6 +197,8 @@ class Broker:
             {"journal": lambda: self.journal.problem, "lake": lambda: self.archive.problem}
         )
         self._ticking: asyncio.TimerHandle | None = None
+        self.reload: Callable[[], Awaitable[Reloaded]] | None = None
+        """Reads the settings anew, where there is somebody who knows where they are."""
 
     def _federate(self, federation: Federation) -> None:
         """Whatever happens to a client here, the other brokers may have to know."""

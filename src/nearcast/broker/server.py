@@ -14,13 +14,15 @@ from nearcast.broker.access.certificates import server_certificate, server_conte
 from nearcast.broker.connections.websocket import WebSocketConnection
 from nearcast.broker.core import Broker
 from nearcast.broker.settings import BrokerSettings, Listener
-from nearcast.errors import SetupError
+from nearcast.broker.upkeep.reload import Reloading
+from nearcast.errors import NearcastError, SetupError
 
 if TYPE_CHECKING:
     from nearcast.broker.http.app import More
     from nearcast.broker.http.listening import HttpServer
 
 log: Final = logging.getLogger(__name__)
+Read = Callable[[], BrokerSettings]
 BACKLOG: Final = 4_096
 GARBAGE: Final = 20_000
 """Objects that may be new before cycles are looked for among them."""
@@ -32,10 +34,12 @@ GOODBYES: Final = 25
 class Server:
     """The broker and its listeners."""
 
-    def __init__(self, settings: BrokerSettings, more: More | None = None) -> None:
-        """``more``: further routes of the HTTP listener, such as the dashboard's."""
+    def __init__(self, settings: BrokerSettings, more: More | None = None, read: Read | None = None) -> None:
+        """``more``: further routes of the HTTP listener, such as the dashboard's; ``read``: reads the settings anew."""
         self.settings: Final = settings
         self._more: Final = more
+        self._read: Final = read
+        self._contexts: Final[list[tuple[str, ssl.SSLContext]]] = []
         self.broker: Broker
         self.addresses: Final[dict[str, tuple[str, int]]] = {}
         """Of each protocol (``mqtt``, ``mqtts``, ``websocket``, ...), where it is listened to."""
@@ -58,6 +62,8 @@ class Server:
         except BaseException:
             await self.stop()
             raise
+        if self._read is not None:
+            self.broker.reload = Reloading(self.broker, self._read, self._contexts).reload
         self.broker.run()
 
     async def _listen(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
@@ -95,7 +101,9 @@ class Server:
         if not listener.tls:
             return None
         tls = self.settings.tls
-        return server_context(server_certificate(tls, self.settings.data, (listener.host,)), tls.client_ca)
+        context = server_context(server_certificate(tls, self.settings.data, (listener.host,)), tls.client_ca)
+        self._contexts.append((listener.host, context))
+        return context
 
     async def stop(self) -> None:
         if self._http is not None:
@@ -124,20 +132,41 @@ class Server:
         await asyncio.sleep(0)
 
 
-async def serve(settings: BrokerSettings, ready: Callable[[Server], None], more: More | None = None) -> None:
-    """Serve until SIGINT or SIGTERM."""
-    server = Server(settings, more)
+async def serve(
+    settings: BrokerSettings, ready: Callable[[Server], None], more: More | None = None, read: Read | None = None
+) -> None:
+    """Serve until SIGINT or SIGTERM; SIGHUP has the settings read anew."""
+    server = Server(settings, more, read)
     await server.start()
     _collect_rarely()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        task = loop.create_task(_reload(server.broker))
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
     ready(server)
     try:
         await stopping.wait()
     finally:
         await server.stop()
+
+
+async def _reload(broker: Broker) -> None:
+    if broker.reload is None:
+        return
+    try:
+        await broker.reload()
+    except NearcastError:
+        return  # it has said so
+    except Exception:
+        log.exception("the settings could not be reloaded")
 
 
 def _collect_rarely() -> None:

@@ -44,7 +44,7 @@ def serve(
         typer.Option("--map", metavar="FILE", help="Streets for the live map: OpenStreetMap file or scenario."),
     ] = None,
 ) -> None:
-    """Run the broker until it is told to stop (Ctrl-C, SIGTERM)."""
+    """Run the broker until it is told to stop (Ctrl-C, SIGTERM). SIGHUP has it read its settings anew."""
     import resource
 
     import uvloop
@@ -55,21 +55,27 @@ def serve(
     from nearcast.broker.settings import BrokerSettings, load
     from nearcast.matching.compilation import compile_kernels, is_compiled
 
-    settings = BrokerSettings() if config is None else load(config)
-    settings = settings.changed(
-        data=data,
-        port=_port("--port", port),
-        http_port=_port("--http-port", http_port),
-        federation={
-            "join": tuple(join or ()),
-            "listen": federate,
-            "secret_file": federation_secret_file,
-            "name": broker_name,
-        },
-        dashboard={"enabled": dashboard, "map": map_file},
-    )
-    for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
-        check()  # before any port is open
+    said = {"port": _port("--port", port), "http_port": _port("--http-port", http_port)}
+
+    def read() -> BrokerSettings:
+        """Also when they are read anew: what the command line says holds against the file."""
+        settings = (BrokerSettings() if config is None else load(config)).changed(
+            data=data,
+            port=said["port"],
+            http_port=said["http_port"],
+            federation={
+                "join": tuple(join or ()),
+                "listen": federate,
+                "secret_file": federation_secret_file,
+                "name": broker_name,
+            },
+            dashboard={"enabled": dashboard, "map": map_file},
+        )
+        for check in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
+            check()  # before any port is open
+        return settings
+
+    settings = read()
     set_up(settings.log)
     if not is_compiled():
         tell("compiling, once on this machine: half a minute")
@@ -88,7 +94,7 @@ def serve(
         tell(f"data in {settings.data}")
         tell("ready")
 
-    uvloop.run(run(settings, ready, _dashboard(settings)))
+    uvloop.run(run(settings, ready, _dashboard(settings), read))
 
 
 def _dashboard(settings: BrokerSettings) -> More | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +55,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, settings: JournalSettings, call: Call, now: Callable[[], Instant]) -> None:
-        self._settings: Final = settings
+        self._settings = settings
         self._now: Final = now
         self._path: Final = folder / FILE
         self._lock: Final = FolderLock(folder)
@@ -65,9 +65,9 @@ class Journal:
             self._lock.release()
             raise
         self._exported = self._store.mark_of(EXPORTED) or 0
-        # A little more than allowed may stay, so that deleting does not cost a commit for every commit.
-        most_bytes = math.inf if settings.keep_bytes is None else 1.05 * settings.keep_bytes
-        self._writer: Final = Writer(self._store, self._path, call, self._trim_some, settings.retry_every, most_bytes)
+        self._writer: Final = Writer(
+            self._store, self._path, call, self._trim_some, settings.retry_every, _most_bytes(settings)
+        )
         self._open = True
 
     @classmethod
@@ -162,6 +162,11 @@ class Journal:
         """Of these keys, those that the committed state of a table has; for a worker thread."""
         return reading.known(self._path, table, keys)
 
+    def keep(self, keep_for: int | None, keep_bytes: int | None) -> None:
+        """From now on, so long and so much (as in ``JournalSettings``)."""
+        self._settings = replace(self._settings, keep_for=keep_for, keep_bytes=keep_bytes)
+        self._writer.most_bytes = _most_bytes(self._settings)
+
     def trim(self) -> Future[None]:
         """Delete what retention allows now, without waiting for the next time."""
 
@@ -215,3 +220,8 @@ class Journal:
 
     def _trim_some(self, store: Store) -> bool:
         return store.trim(self._allowance())
+
+
+def _most_bytes(settings: JournalSettings) -> float:
+    """A little more than allowed may stay, so that deleting does not cost a commit for every commit."""
+    return math.inf if settings.keep_bytes is None else 1.05 * settings.keep_bytes

@@ -55,7 +55,7 @@ class Writer:
         self._tend: Final = tend
         """What is to be done now and then; says whether there is more of it to do at once."""
         self._every: Final = every
-        self._most_bytes: Final = most_bytes
+        self.most_bytes = most_bytes
         """Beyond so many, it is done at once."""
         self._lock: Final = threading.Lock()
         """Held while something is added to a group, and while the writer takes one: for a moment only."""
@@ -138,7 +138,7 @@ class Writer:
                 self._decide(group)
             elif self._closing:
                 return
-            if time.monotonic() >= due or self._store.bytes > self._most_bytes:
+            if time.monotonic() >= due or self._store.bytes > self.most_bytes:
                 due = time.monotonic() + (0.0 if self._look_after() else self._every)
 
     def _nobody_waits(self) -> bool:

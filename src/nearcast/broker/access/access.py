@@ -36,12 +36,15 @@ class Access:
     """One for each broker."""
 
     def __init__(self, settings: BrokerSettings, now: Callable[[], Instant] | None = None) -> None:
-        self._anonymous: Final = settings.access.anonymous
-        self._rules: Final = Rules(settings.access.rules, settings.access.groups)
-        self._passwords: Final = Passwords(settings.passwords)
+        self._settings = settings
+        self._anonymous = settings.access.anonymous
+        self._rules = Rules(settings.access.rules, settings.access.groups)
+        self._passwords = Passwords(settings.passwords)
         jwt = settings.access.jwt
-        self._tokens: Final = None if jwt is None else Tokens(jwt, now or LiveClock().now)
+        self._tokens = None if jwt is None else Tokens(jwt, now or LiveClock().now)
         self._admitted = self._admitted_anonymous = self._refused = 0
+        self.generation = 0
+        """How often the rules have changed."""
 
     async def authenticate(self, client_id: str, username: str | None, password: bytes | None, peer: Peer) -> Principal:
         """Who that is; ``NotAuthenticated`` carries the reason code for the CONNACK."""
@@ -57,7 +60,31 @@ class Access:
         if holder is None:
             return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=trusted)
         grants = self._rules.grants(user, client_id, holder.groups)
-        return Principal(user, client_id, peer, grants, trusted=trusted, until=holder.until)
+        return Principal(user, client_id, peer, grants, trusted=trusted, until=holder.until, groups=holder.groups)
+
+    def adopt(self, other: Access) -> None:
+        """Judge by what another one was told, from now on; that one is used up."""
+        if other._settings.passwords == self._settings.passwords:
+            other._passwords.close()  # the file is read again when it changes, and who was recognised stays so
+        else:
+            self._passwords.close()
+            self._passwords = other._passwords
+        if other._settings.access.jwt != self._settings.access.jwt:
+            self._tokens = other._tokens
+        self._anonymous, self._rules, self._settings = other._anonymous, other._rules, other._settings
+        self.generation += 1
+
+    def again(self, principal: Principal) -> Principal:
+        """The same client, by the rules as they are now: it stays let in, and may do what they say."""
+        return Principal(
+            principal.user,
+            principal.client_id,
+            principal.peer,
+            self._rules.grants(principal.user, principal.client_id, principal.groups),
+            trusted=principal.trusted,
+            until=principal.until,
+            groups=principal.groups,
+        )
 
     def absent(self, user: str | None, client_id: str) -> Principal:
         """Somebody who was let in before a restart and is away: may do what the rules say now."""

@@ -76,7 +76,11 @@ class Quotas:
     """How much there may be: asked with what there is already."""
 
     def __init__(self, limits: LimitSettings) -> None:
-        self._limits: Final = limits
+        self._limits = limits
+
+    def change(self, limits: LimitSettings) -> None:
+        """These hold from now on; what there is already stays."""
+        self._limits = limits
 
     def of_client(self, peer: Peer) -> ClientLimits:
         """Rates of a client; those without any share one object."""
@@ -116,10 +120,17 @@ class Admission:
     """How many connections there are, from where, and how fast they come."""
 
     def __init__(self, limits: LimitSettings) -> None:
-        self._limits: Final = limits
-        self._arrivals: Final = bucket(limits.connects_per_second, limits.burst)
+        self._limits = limits
+        self._arrivals = bucket(limits.connects_per_second, limits.burst)
         self._addresses: Final[OrderedDict[str, _Address]] = OrderedDict()
         self._connections = self._refused = 0
+
+    def change(self, limits: LimitSettings) -> None:
+        """These hold from now on; connections beyond them stay open."""
+        self._limits = limits
+        self._arrivals = bucket(limits.connects_per_second, limits.burst)
+        for known in self._addresses.values():
+            known.arrivals = bucket(limits.connects_per_second_per_address, limits.burst)
 
     def opened(self, address: str, now: Instant) -> None:
         """A connection from there; ``QuotaExceeded`` if it is to be closed again (without ``closed``)."""
@@ -174,7 +185,7 @@ class _Address:
     __slots__ = ("arrivals", "connections")
 
     def __init__(self, arrivals: Bucket | None) -> None:
-        self.arrivals: Final = arrivals
+        self.arrivals = arrivals
         self.connections = 0
 
 

@@ -67,7 +67,18 @@ class Principal:
     is checked where it is carried out: an announcement by ``may_publish`` of its topic, a plan by ``check_plan``.
     """
 
-    __slots__ = ("_grants", "_plainly", "_publishable", "_receivable", "_trusted", "client_id", "peer", "until", "user")
+    __slots__ = (
+        "_grants",
+        "_plainly",
+        "_publishable",
+        "_receivable",
+        "client_id",
+        "groups",
+        "peer",
+        "trusted",
+        "until",
+        "user",
+    )
 
     def __init__(
         self,
@@ -78,6 +89,7 @@ class Principal:
         *,
         trusted: bool = True,
         until: Instant | None = None,
+        groups: frozenset[str] = frozenset(),
     ) -> None:
         self.user: Final = user
         self.client_id: Final = client_id
@@ -85,8 +97,11 @@ class Principal:
         self.until: Final = until
         """Then the token by which it was let in has expired, and it has to show another one."""
 
+        self.groups: Final = groups
+        """Those that its token puts it into."""
+
         self._grants: Final = grants
-        self._trusted: Final = trusted
+        self.trusted: Final = trusted
         self._publishable: Final = _Rights(_may_publish, grants or ())
         self._plainly: Final = _Rights(_may_publish_plain, grants or ())
         self._receivable: Final = _Rights(_may_receive, grants or ())
@@ -150,7 +165,7 @@ class Principal:
 
     def check_plan(self) -> None:
         """``Denied`` unless it may have mechanisms exchanged."""
-        allowed = self._trusted if self._grants is None else any(grant.plans for grant in self._grants)
+        allowed = self.trusted if self._grants is None else any(grant.plans for grant in self._grants)
         if not allowed:
             raise Denied(f"nothing allows {self} to command transitions; ask for a rule with plans = true")
 

@@ -154,6 +154,7 @@ class Conversation:
                 raise Refused("no enhanced authentication here", int(ConnAckReasonCode.BAD_AUTHENTICATION_METHOD))
             if "\0" in client:
                 raise Refused("a client id holds no NUL", int(ConnAckReasonCode.CLIENT_ID_NOT_VALID))
+            generation = services.access.generation
             principal = await services.access.authenticate(client, packet.username, packet.password, connection.peer)
             if client not in services.lifecycle.sessions.all:
                 services.quotas.check_sessions(len(services.lifecycle.sessions.all))
@@ -161,14 +162,16 @@ class Conversation:
                 self._check_will(principal, client, packet.will)
             if services.federation is not None:
                 await services.federation.arrive(client, principal.user, clean=packet.clean_start)
-            self._principal = principal
+            self._principal = (
+                principal if generation == services.access.generation else services.access.again(principal)
+            )
             self._limits = services.quotas.of_client(connection.peer)
             services.batching.settle()  # who comes now comes after what was published before
             services.lifecycle.enter(
                 packet,
                 client,
                 connection.version,
-                principal,
+                self._principal,
                 self,
                 lambda session, present, failed: self._entered(packet, session, present, failed),
             )
@@ -180,6 +183,18 @@ class Conversation:
             log.exception("%s: it was not let in", self)
             self._refuse_connect(ConnAckReasonCode.UNSPECIFIED_ERROR, "the broker failed; see its log")
         self._checking = None
+
+    def judge_again(self, *, limits_changed: bool) -> None:
+        """The rules have changed, and perhaps the limits: they hold for those who are connected, too."""
+        known: Principal | None = getattr(self, "_principal", None)
+        if known is None:
+            return  # it will be judged by what holds when it is known who it is
+        self._principal = self._services.access.again(known)
+        if limits_changed:
+            self._limits = self._services.quotas.of_client(known.peer)
+        if self.session is not None:
+            self.session.rights = self._incoming.principal = self._principal
+            self._incoming.limits = self._limits
 
     def _check_will(self, principal: Principal, client: str, will: Will) -> None:
         """As if it were published now: what it says of place and people is checked as well."""

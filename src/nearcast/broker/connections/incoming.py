@@ -23,7 +23,7 @@ from nearcast.broker.access import ClientLimits, Principal
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.connections.reasons import Reasons
 from nearcast.broker.connections.services import Services
-from nearcast.broker.publishing.message import Message, with_properties
+from nearcast.broker.publishing.message import with_properties
 from nearcast.broker.publishing.qos0_batch import Gathered
 from nearcast.broker.publishing.qos1_batch import Promised
 from nearcast.broker.sessions.session import Session
@@ -47,7 +47,6 @@ WAIT_FOR_DISK: Final = 20_000
 """Microseconds for which a publisher is not read from when the disk does not keep up."""
 
 POSITION: Final = ReservedTopic.POSITION.topic
-PROBLEMS: Final = ReservedTopic.PROBLEMS.topic
 
 End = Callable[[DisconnectReasonCode, str], None]
 
@@ -59,13 +58,13 @@ class Incoming:
         "_aliases",
         "_connection",
         "_end",
-        "_limits",
-        "_principal",
         "_reasons",
         "_services",
         "_session",
         "_unanswered",
         "_uncompleted",
+        "limits",
+        "principal",
     )
 
     def __init__(
@@ -81,8 +80,8 @@ class Incoming:
         self._services: Final = services
         self._connection: Final = connection
         self._session: Final = session
-        self._principal: Final = principal
-        self._limits: Final = limits
+        self.principal = principal
+        self.limits = limits
         self._reasons: Final = reasons
         self._end: Final = end
         self._aliases: dict[int, str] | None = None
@@ -101,8 +100,8 @@ class Incoming:
             topic = self._resolved(topic, aliased)
             if not topic:
                 return
-        if self._limits.limited:
-            pause = self._limits.published(len(packet.payload), services.now())
+        if self.limits.limited:
+            pause = self.limits.published(len(packet.payload), services.now())
             if pause:
                 self._slow_down(pause)
         if services.tracer is not None and not topic.startswith(RESERVED):
@@ -135,8 +134,8 @@ class Incoming:
     def _publish_plain(self, packet: PublishPacket, topic: str) -> None:
         """Nothing but a topic, and not to be stored."""
         services = self._services
-        if not self._principal.may_publish_plain(topic):
-            self.complain(f"no rule allows {self._principal} to publish to {topic!r}")
+        if not self.principal.may_publish_plain(topic):
+            self.complain(f"no rule allows {self.principal} to publish to {topic!r}")
             return
         try:
             services.quotas.check_topic(topic)
@@ -149,7 +148,7 @@ class Incoming:
         """Where the client is; nobody waits for an answer, so that many reports can go together."""
         services = self._services
         try:
-            self._limits.check_position(services.now())
+            self.limits.check_position(services.now())
             report = position_in(payload)
             if report is not None and not report.is_plain:
                 report = services.reserved.presence.judged(self._session, report)
@@ -172,13 +171,13 @@ class Incoming:
         try:
             self._services.quotas.check_topic(topic)
             place, read = place_alone(properties), None
-            if place is None or not self._principal.unrestricted:
+            if place is None or not self.principal.unrestricted:
                 read = publication(topic, packet.payload, properties)
                 if read.id is not None or not read.is_absolute:
                     self._publish_any(packet, topic)
                     return
                 # Whatever is wrong with it is found out now, by making it.
-                self._principal.check_event(read.event("-", self._services.now(), self._session.client, None))
+                self.principal.check_event(read.event("-", self._services.now(), self._session.client, None))
                 place = read.place
             batching.publish(Gathered(self._session, packet, topic, place, read, self.complain))
         except NearcastError as error:
@@ -193,8 +192,8 @@ class Incoming:
             return
         try:
             services.quotas.check_topic(topic)
-            if not self._principal.may_publish_plain(topic):
-                raise Denied(f"no rule allows {self._principal} to publish to {topic!r} without a place")
+            if not self.principal.may_publish_plain(topic):
+                raise Denied(f"no rule allows {self.principal} to publish to {topic!r} without a place")
         except NearcastError as error:
             self.refuse(packet, error)
             return
@@ -238,13 +237,13 @@ class Incoming:
             if asked is not None:
                 # The id of quality 2 need not be on disk for these: to say again where I am changes nothing.
                 services.reserved.handle(
-                    session, self._principal, self._limits, asked, packet.payload, acknowledge if qos else None
+                    session, self.principal, self.limits, asked, packet.payload, acknowledge if qos else None
                 )
                 return
             if packet.retain and packet.payload:
                 others, size = services.publishing.retained.without(plain_topic(topic))
                 services.quotas.check_retained(others, size + len(packet.payload))
-            services.publishing.publish(session, packet, topic, acknowledge, self._principal, puts, trace)
+            services.publishing.publish(session, packet, topic, acknowledge, self.principal, puts, trace)
         except NearcastError as error:
             if trace is not None:
                 trace.end(type(error).__name__)
@@ -355,11 +354,8 @@ class Incoming:
 
     def complain(self, problem: str) -> None:
         """Quality 0 has no acknowledgement: whoever wants to hear of problems subscribes to them."""
-        session = self._session
-        log.debug("client %r: %s", session.client, problem)
-        if PROBLEMS in session.held:
-            held = session.held[PROBLEMS]
-            session.deliver(Message(PROBLEMS, problem.encode()), 0, held.identifiers, near=False)
+        log.debug("client %r: %s", self._session.client, problem)
+        self._session.complain(problem)
 
 
 def _puback_code(error: NearcastError) -> PubAckReasonCode:

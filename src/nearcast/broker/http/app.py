@@ -33,6 +33,7 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
             operations.transition,
             operations.explain,
             operations.forget,
+            operations.reload,
             jobs.notifications,
             jobs.plans,
             operations.journal,

@@ -16,6 +16,7 @@ from nearcast.broker.explaining import explained
 from nearcast.broker.http.authentication import principal_of
 from nearcast.broker.http.metrics import metrics_text
 from nearcast.broker.http.scans import Scans
+from nearcast.broker.upkeep.reload import Reloaded
 from nearcast.errors import InvalidProperty
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import stretches, tail
@@ -143,6 +144,15 @@ async def forget(
     if broker.federation is None:
         raise InvalidProperty("this broker is alone; it keeps nothing for others")
     return Forgotten(broker.federation.forget(data.broker))
+
+
+@post("/reload", status_code=200, tags=["operations"], summary="Read the settings anew, without disconnecting anybody")
+async def reload(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> Reloaded:
+    """As SIGHUP does. 400: the settings cannot be, and nothing has changed."""
+    (await principal_of(broker.access, request)).check_plan()
+    if broker.reload is None:
+        raise InvalidProperty("this broker was started by a program, which has its settings; it has no file to read")
+    return await broker.reload()
 
 
 @get("/journal", tags=["operations"], summary="The journal from an offset on, as an Arrow stream")

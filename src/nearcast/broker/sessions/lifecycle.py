@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mqtt5 import ConnectPacket
 
-from nearcast.broker.access import Principal
+from nearcast.broker.access import Access, Principal
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing.router import Router
 from nearcast.broker.schemes.scheming import Scheming
@@ -109,13 +109,28 @@ class SessionLifecycle:
             self.router.subscribe(session, held)
         return self.scheming.silenced(session) if spoke else []
 
-    def _withdraw(self, session: Session, principal: Principal) -> None:
+    def judge_again(self, session: Session, access: Access) -> int:
+        """The rules have changed: how many of its subscriptions have ended, since they are not allowed any more.
+
+        As if the client had unsubscribed: what was accepted for it before still comes.
+        """
+        if session.client in self.conversations and isinstance(session.rights, Principal):
+            principal = access.again(session.rights)
+        else:
+            principal = access.absent(self.sessions.users.get(session.client), session.client)
+        session.rights = principal
+        return self._withdraw(session, principal)
+
+    def _withdraw(self, session: Session, principal: Principal) -> int:
         """Rules may have changed since, and so may who uses the session."""
+        before = len(session.held)
         for held in list(session.held.values()):
             if not principal.may_subscribe(held.subscription.topic):
                 self.past.end(session, held)
                 self.router.unsubscribe(session, held)
                 self.journal.write(puts=(self.sessions.subscription_row(session, held.subscription.id, None),))
+                session.complain(f"the subscription to {held.filter!r} has ended: the rules do not allow it any more")
+        return before - len(session.held)
 
     def resumed(self, session: Session, connection: Wire, present: bool) -> None:
         """It was told so: what waits for it goes out."""

@@ -26,6 +26,7 @@ from nearcast.model.area import Area
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
+from nearcast.mqtt.names import ReservedTopic
 
 OUTGOING: Final = "outgoing"
 """Table of packet ids of quality 2 that are on their way to durable sessions."""
@@ -45,6 +46,9 @@ class Store(Protocol):
 
     def dirty(self, session: Session) -> None:
         """Its row is to be written again, some time soon."""
+
+
+PROBLEMS: Final = ReservedTopic.PROBLEMS.topic
 
 
 class Rights(Protocol):
@@ -255,6 +259,12 @@ class Session:
 
     def may_receive(self, topic: str) -> bool:
         return self.rights is None or self.rights.may_receive(topic)
+
+    def complain(self, problem: str) -> None:
+        """To who subscribes to problems, and is there."""
+        held = self.held.get(PROBLEMS)
+        if held is not None and self.connection is not None:
+            self.deliver(Message(PROBLEMS, problem.encode()), 0, held.identifiers, near=False)
 
     # Messages to the client
 
