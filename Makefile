@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp-ready
 
-.PHONY: help setup demo test check docs bench status screenshots java lock clean
+.PHONY: help setup demo test check docs bench status screenshots java lock wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ screenshots: $(READY) ## take the pictures of the live map in docs/images anew, 
 
 java: $(READY) ## say which Java Spark will use
 	@$(BIN)/python -m nearcast.pipeline.java
+
+wheel: $(READY) ## build dist/nearcast-*.whl, without network
+	@$(BIN)/hatchling build --target wheel --directory dist
 
 lock: $(VENV)/.stamp-bootstrap ## choose and lock all versions anew, with hashes
 	@sh scripts/lock $(BIN)/uv
