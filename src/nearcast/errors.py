@@ -198,6 +198,10 @@ class JournalFailed(NearcastError):
     """The journal cannot be opened, read or written; what a failed write held is not on disk and never will be."""
 
 
+class FolderInUse(JournalFailed):
+    """Another process has the folder: a broker runs on it."""
+
+
 class OffsetTrimmed(JournalFailed):
     """What was asked for was deleted by retention; ``oldest`` is the first offset that is left."""
 

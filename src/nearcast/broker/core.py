@@ -19,6 +19,7 @@ from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
+from nearcast.broker.erasing.live import ErasingStatistics, LiveErasing
 from nearcast.broker.federation.federation import Federation
 from nearcast.broker.federation.statistics import FederationStatistics
 from nearcast.broker.logs import ProblemLog
@@ -80,6 +81,7 @@ class BrokerStatistics:
     time: TemporalStatistics
     batching: BatchingStatistics
     redelivery: RedeliveryStatistics
+    erasing: ErasingStatistics
     federation: FederationStatistics | None
     """None if it is alone."""
 
@@ -196,6 +198,8 @@ class Broker:
         self._problems: Final = ProblemLog(
             {"journal": lambda: self.journal.problem, "lake": lambda: self.archive.problem}
         )
+        self.erasing: Final = LiveErasing(self)
+        self._users = self.access.version()
         self._ticking: asyncio.TimerHandle | None = None
         self.reload: Callable[[], Awaitable[Reloaded]] | None = None
         """Reads the settings anew, where there is somebody who knows where they are."""
@@ -235,6 +239,7 @@ class Broker:
             time=self.temporal.statistics(),
             batching=self.batching.statistics(),
             redelivery=self.lifecycle.redelivery.statistics(),
+            erasing=self.erasing.statistics(),
             federation=None if self.federation is None else self.federation.statistics(),
             tracing=None if self.tracer is None else self.tracer.statistics(),
         )
@@ -308,6 +313,8 @@ class Broker:
     def _tick(self) -> None:
         self._ticking = self.loop.call_later(1.0, self._tick)
         self._problems.look()
+        self.erasing.look()
+        self._look_at_users()
         now = self.clock.now()
         for conversation in list(self.services.open):
             conversation.look_after(now)
@@ -320,10 +327,24 @@ class Broker:
         self.presence.flush()
         self.temporal.flush()
 
+    def _look_at_users(self) -> None:
+        """Who has another password now, or none, was let in by something that holds no more."""
+        version = self.access.version()
+        if version == self._users:
+            return
+        self._users = version
+        for conversation in list(self.services.open):
+            principal = conversation.principal
+            if principal is not None and not self.access.holds(principal):
+                conversation.end(
+                    DisconnectReasonCode.NOT_AUTHORIZED, "log in again: that password does not hold any more"
+                )
+
     def close(self) -> None:
         """Say goodbye to everybody and bring everything to disk."""
         if self._ticking is not None:
             self._ticking.cancel()
+        self.erasing.close()
         for conversation in list(self.services.open):
             conversation.end(DisconnectReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down")
         self.batching.settle()

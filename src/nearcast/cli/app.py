@@ -16,6 +16,7 @@ import typer
 
 from nearcast.cli import bench, demo, experiment, federation, pipeline, user
 from nearcast.cli.backup import backup, restore
+from nearcast.cli.erase import erase
 from nearcast.cli.explain import explain
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
@@ -42,6 +43,7 @@ app.add_typer(federation.app, name="federation")
 app.add_typer(user.app, name="user")
 app.add_typer(pipeline.app, name="pipeline")
 app.command()(serve)
+app.command()(erase)
 app.command()(backup)
 app.command()(restore)
 app.command()(transition)

@@ -36,6 +36,15 @@ class ArchiveStatistics:
     """Why the last export failed; none: it did not."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What becomes the files of one export: the records from one offset up to another."""
+
+    first: int
+    end: int
+    records: list[tuple[int, Record]]
+
+
 class Archive:
     """Exports from time to time, in a thread of its own."""
 
@@ -67,8 +76,8 @@ class Archive:
         rows = 0
         with self._one_at_a_time:
             self._mark()  # a crash may have come in between
-            while not self._end.is_set() and (records := self._next()):
-                rows += self._export(records)
+            while not self._end.is_set() and (planned := self._next()) is not None:
+                rows += self._export(planned)
         self._rows += rows
         return rows
 
@@ -90,13 +99,19 @@ class Archive:
         while not self._end.wait(self._every):
             self.attempt()
 
-    def _next(self) -> list[tuple[int, Record]]:
-        """The stretches of the next export, or of one that a crash interrupted."""
+    def settled(self) -> None:
+        """Wait until an export that is going on is done: from then on, nothing comes that was read before."""
+        with self._one_at_a_time:
+            pass
+
+    def _next(self) -> _Planned | None:
+        """The stretches of the next export, or of one that a crash interrupted; none: there is nothing to export."""
         # Retention may have been there first, while no lake was set.
         first = max(self._journal.exported, self._journal.oldest)
         planned = self._journal.mark_of(_PLANNED) or 0
         if planned > first:
-            return list(chain.from_iterable(self._journal.read(first, planned)))
+            # Some of it, or all, may have been erased since; the files have the same names all the same.
+            return _Planned(first, planned, list(chain.from_iterable(self._journal.read(first, planned))))
         found: list[tuple[int, Record]] = []
         payload = 0
         for chunk in self._journal.read(first):
@@ -104,11 +119,11 @@ class Archive:
             payload += sum(len(record.payload) for _, record in chunk if isinstance(record, EventEntry))
             if len(found) >= _RECORDS_AT_ONCE or payload >= _PAYLOAD_AT_ONCE:
                 break
-        return found
+        return _Planned(first, found[-1][0] + 1, found) if found else None
 
-    def _export(self, records: list[tuple[int, Record]]) -> int:
-        first, last = records[0][0], records[-1][0]
-        self._journal.set_mark(_PLANNED, last + 1)
+    def _export(self, planned: _Planned) -> int:
+        first, end = planned.first, planned.end
+        self._journal.set_mark(_PLANNED, end)
         # One that was unpublished after this stretch, but before now, is left out too.
         later = self._journal.read(first, kinds=(UnpublishEntry,))
         unpublished = frozenset(
@@ -117,8 +132,8 @@ class Archive:
             for _, entry in chunk
             if type(entry) is UnpublishEntry
         )
-        rows = export(self._lake, f"{first:020}-{last:020}", records, unpublished)
-        self._journal.set_exported(last + 1)
+        rows = export(self._lake, f"{first:020}-{end - 1:020}", planned.records, unpublished)
+        self._journal.set_exported(end)
         self._mark()
         return rows
 

@@ -2,11 +2,13 @@
 
 On disk a record is a msgpack array: the number of its kind, then its fields in their order.  So fields are only ever
 added at the end, with a default, and the number of a kind is never given to another one.  ``who``, ``publisher`` and
-``receivers`` are virtual identities (``identities``), never client ids.
+``receivers`` are virtual identities (``identities``), never client ids.  Where a record was erased stands a nil: offsets of
+others do not change, and readers pass over it as over any other gap.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -162,10 +164,17 @@ def time_of(record: Record) -> Instant:
     return record.published if type(record) is EventEntry else record.at  # type: ignore[union-attr]
 
 
+def key_of(publisher: str | None, event: str) -> str:
+    """By which brokers of a federation know an event of that client: the same wherever the publisher says it."""
+    text = f"{publisher or ''}\0{event}".encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
 def mask_of(kinds: Iterable[type[Record]] | None) -> int:
     """The bits of these kinds; none: of all."""
     return sum({BITS[kind] for kind in (BITS if kinds is None else kinds)})
 
 
 encoder: Final = msgspec.msgpack.Encoder()
-decode_records: Final = msgspec.msgpack.Decoder(list[Record]).decode
+decode_records: Final = msgspec.msgpack.Decoder(list[Record | None]).decode
+"""None: it was erased."""

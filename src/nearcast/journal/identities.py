@@ -2,11 +2,18 @@
 
 A database file of its own, so that it can be guarded, backed up and deleted apart from what is recorded.  Who is erased
 here can no longer be told from the records, and gets a new identity if he returns.
+
+Clients of a user have identities of which half is a keyed digest of the other half, under a secret of that user.  Nobody can
+tell without the secret; with it, what a user recorded is found even where the map has forgotten the client: one without a
+client id of its own, whose session ended long ago.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
+import hmac
 import os
 import secrets
 import sqlite3
@@ -20,11 +27,21 @@ from nearcast.errors import JournalFailed
 from nearcast.journal.failures import failure
 
 _BITS: Final = 128
+_HALF: Final = _BITS // 16
+"""Bytes."""
+
+BETWEEN: Final = "\0"
+"""User and client id: neither holds a NUL."""
+
 _MOST_REMEMBERED: Final = 100_000
 APPLICATION: Final = 0x6E_63_69_31  # "nci1"
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS identity (client TEXT PRIMARY KEY, virtual TEXT NOT NULL UNIQUE) WITHOUT ROWID
+CREATE TABLE IF NOT EXISTS identity (client TEXT PRIMARY KEY, virtual TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS person (user TEXT PRIMARY KEY, secret BLOB NOT NULL) WITHOUT ROWID;
 """
+
+# A range of keys: functions of SQLite end a text at its NUL.
+_OF_USER: Final = "client >= ? AND client < ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,7 @@ class Identities:
                 # What is erased is overwritten, not just left out.
                 self._connection.execute("PRAGMA secure_delete = ON")
                 _say_what_it_is(self._connection, path)
-                self._connection.execute(_SCHEMA)
+                self._connection.executescript(_SCHEMA)
         except BaseException:
             self._connection.close()
             raise
@@ -78,14 +95,46 @@ class Identities:
             row = self._connection.execute("SELECT client FROM identity WHERE virtual = ?", (virtual,)).fetchone()
             return None if row is None else str(row[0])
 
+    def known(self, client: str) -> str | None:
+        """The virtual identity of a client, if it has one."""
+        with self._lock, self._explained():
+            return self._stored(client)
+
+    def of_user(self, user: str) -> dict[str, str]:
+        """The virtual identities of a user's clients, by client id."""
+        head = f"{user}{BETWEEN}"
+        query = f"SELECT client, virtual FROM identity WHERE {_OF_USER}"  # noqa: S608 - a constant
+        with self._lock, self._explained():
+            found = self._connection.execute(query, _range(user)).fetchall()
+        return {str(client).removeprefix(head): str(virtual) for client, virtual in found}
+
+    def secret_of(self, user: str) -> bytes | None:
+        """By which the identities of a user's clients are recognised (``is_of``); none: it never had any."""
+        with self._lock, self._explained():
+            row = self._connection.execute("SELECT secret FROM person WHERE user = ?", (user,)).fetchone()
+            return None if row is None else bytes(row[0])
+
     def erase(self, client: str) -> bool:
         """Forget who a client is, on disk too; whether there was one.  Waits for the disk: for a worker thread."""
         with self._lock, self._explained():
             self._remembered.pop(client, None)
             found = self._connection.execute("DELETE FROM identity WHERE client = ?", (client,)).rowcount > 0
-            # The log in front of the database still has the row as it was.
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._empty_log()
             return found
+
+    def erase_user(self, user: str) -> None:
+        """Forget a user and all its clients, on disk too; for a worker thread."""
+        head = f"{user}{BETWEEN}"
+        with self._lock, self._explained():
+            for client in [each for each in self._remembered if each.startswith(head)]:
+                del self._remembered[client]
+            self._connection.execute(f"DELETE FROM identity WHERE {_OF_USER}", _range(user))  # noqa: S608 - a constant
+            self._connection.execute("DELETE FROM person WHERE user = ?", (user,))
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        """The log in front of the database still has rows as they were."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def forget(self, clients: Sequence[str]) -> None:
         """They will not come back, and nobody needs to know who they were.  Does not wait for the disk, unlike ``erase``."""
@@ -118,9 +167,22 @@ class Identities:
         return None if row is None else str(row[0])
 
     def _given(self, client: str) -> str:
-        virtual = secrets.token_urlsafe(_BITS // 8)
+        user, between, _ = client.rpartition(BETWEEN)
+        if between:
+            beginning = secrets.token_bytes(_HALF)
+            virtual = _text(beginning + _digest(self._secret(user), beginning))
+        else:
+            virtual = secrets.token_urlsafe(_BITS // 8)
         self._connection.execute("INSERT INTO identity VALUES (?, ?)", (client, virtual))
         return virtual
+
+    def _secret(self, user: str) -> bytes:
+        row = self._connection.execute("SELECT secret FROM person WHERE user = ?", (user,)).fetchone()
+        if row is not None:
+            return bytes(row[0])
+        secret = secrets.token_bytes(_BITS // 4)
+        self._connection.execute("INSERT INTO person VALUES (?, ?)", (user, secret))
+        return secret
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -137,3 +199,26 @@ def _say_what_it_is(connection: sqlite3.Connection, path: Path) -> None:
         raise JournalFailed(f"{path} is a database of something else; put the file of identities there")
     if found == 0:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+
+def _range(user: str) -> tuple[str, str]:
+    return f"{user}{BETWEEN}", f"{user}{chr(ord(BETWEEN) + 1)}"
+
+
+def is_of(secret: bytes, virtual: str) -> bool:
+    """Whether that is an identity of a client of the user whose secret this is."""
+    try:
+        held = base64.urlsafe_b64decode(f"{virtual}==")
+    except ValueError:
+        return False
+    if len(held) != _BITS // 8 or _text(held) != virtual:
+        return False
+    return hmac.compare_digest(_digest(secret, held[:_HALF]), held[_HALF:])
+
+
+def _digest(secret: bytes, beginning: bytes) -> bytes:
+    return hashlib.blake2b(beginning, key=secret, digest_size=_HALF).digest()
+
+
+def _text(identity: bytes) -> str:
+    return base64.urlsafe_b64encode(identity).rstrip(b"=").decode()

@@ -16,7 +16,7 @@ from nearcast.journal.group import Put, Then
 from nearcast.journal.lock import FolderLock
 from nearcast.journal.settings import JournalSettings
 from nearcast.journal.store import Allowance, Store
-from nearcast.journal.writer import Call, Writer
+from nearcast.journal.writer import Call, Job, Writer
 from nearcast.model.time import LARGEST, Instant
 
 EXPORTED: Final = "exported"
@@ -186,6 +186,14 @@ class Journal:
 
     def mark_of(self, name: str) -> int | None:
         return reading.mark_of(self._path, name)
+
+    def ask(self, job: Job) -> Future[None]:
+        """Have something done to the database by the thread that writes, between two commits: writes wait for it."""
+        return self._writer.ask(job)
+
+    def tables(self) -> list[str]:
+        """The names of all tables of the committed state."""
+        return reading.tables(self._path)
 
     def statistics(self) -> JournalStatistics:
         waiting_writes, waiting_bytes = self._writer.waiting()

@@ -24,7 +24,7 @@ from nearcast.journal.rows import ROWS
 from nearcast.model.time import to_datetime
 from nearcast.records import RecordWriter
 
-_CORNER: Final = "_exporting"
+CORNER: Final = "_exporting"
 EXPORTED: Final = "_exported"
 
 
@@ -33,7 +33,7 @@ def export(lake: Path, name: str, records: Sequence[tuple[int, Record]], unpubli
 
     ``unpublished``: offsets, since two publishers may give the same id; ids only where no offset was recorded.
     """
-    corner = lake / _CORNER
+    corner = lake / CORNER
     shutil.rmtree(corner, ignore_errors=True)
     for earlier in lake.glob(f"*/date=*/{name}.parquet"):
         earlier.unlink()

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from nearcast.errors import JournalFailed
+from nearcast.errors import FolderInUse, JournalFailed
 
 LOCK_FILE: Final = "lock"
 
@@ -25,7 +25,7 @@ class FolderLock:
         except OSError:
             holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(self._file)
-            raise JournalFailed(
+            raise FolderInUse(
                 f"{folder} is in use by process {holder}: a broker runs on it; stop that one, or choose another folder"
             ) from None
         self._say_who()

@@ -68,6 +68,16 @@ def load(path: Path, table: str) -> dict[str, bytes]:
         connection.close()
 
 
+def tables(path: Path) -> list[str]:
+    connection = open_for_reading(path)
+    try:
+        return [str(name) for (name,) in connection.execute("SELECT DISTINCT name FROM state ORDER BY name")]
+    except sqlite3.Error as error:
+        raise failure(path, error) from error
+    finally:
+        connection.close()
+
+
 def known(path: Path, table: str, keys: Sequence[str]) -> set[str]:
     """Of these keys, those that have a value."""
     connection = open_for_reading(path)
@@ -215,9 +225,10 @@ def _records(path: Path, wanted: Wanted, row: _Row) -> list[tuple[int, Record]]:
     except (msgspec.MsgspecError, ValueError) as error:
         raise JournalFailed(_damaged(path, first, count, str(error))) from error
     numbered = zip(range(first, first + count), records, strict=True)
+    there = [(offset, record) for offset, record in numbered if record is not None]
     if wanted.everything_in(first, count, (first_time, last_time), kinds):
-        return list(numbered)
-    return [(offset, record) for offset, record in numbered if wanted.holds(offset, record)]
+        return there
+    return [(offset, record) for offset, record in there if wanted.holds(offset, record)]
 
 
 def _damaged(path: Path, first: int, count: int, why: str) -> str:

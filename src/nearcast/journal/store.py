@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ INSERT INTO stretch VALUES (
     :first, :count, :first_time, :last_time, :latest, :kinds, :size, :checksum, :body
 )
 """
+_REWRITE: Final = "UPDATE stretch SET kinds = ?, size = ?, checksum = ?, body = ? WHERE first = ?"
 _STRETCHES_AT_ONCE: Final = 64
 """So many are deleted in one transaction, since writes wait for it."""
 _PAGES_AT_ONCE: Final = 512
@@ -40,6 +42,15 @@ class Allowance:
     """Records beyond so many bytes."""
     below: int | None
     """But nothing from this offset on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The body of a stretch, with other records of the same number."""
+
+    first: int
+    kinds: int
+    body: bytes
 
 
 class Store:
@@ -135,6 +146,48 @@ class Store:
         with self._transaction() as connection:
             connection.execute("DELETE FROM stretch WHERE first < ?", (oldest,))
             connection.execute(_SET_MARK, (_TRIMMED, oldest))
+
+    # Erasing: see ``erasure``
+
+    def rewrite(self, rewritten: Sequence[Rewritten]) -> None:
+        """Put other bodies in place of those of these stretches, and overwrite what was there."""
+        changed = 0
+        with self._overwriting(), self._transaction() as connection:
+            for each in rewritten:
+                found = connection.execute("SELECT size FROM stretch WHERE first = ?", (each.first,)).fetchone()
+                if found is not None:  # otherwise retention was faster
+                    connection.execute(
+                        _REWRITE, (each.kinds, len(each.body), zlib.crc32(each.body), each.body, each.first)
+                    )
+                    changed += len(each.body) - found[0]
+        self.bytes += changed
+
+    def renew_state(self) -> None:
+        """Write the state anew: nothing of what ever stood in it is left where it stands now."""
+        with self._overwriting(), self._transaction() as connection:
+            connection.execute("CREATE TEMP TABLE renewed AS SELECT name, key, value FROM main.state")
+            connection.execute("DELETE FROM main.state")
+            connection.execute("INSERT INTO main.state SELECT name, key, value FROM renewed ORDER BY name, key")
+            connection.execute("DROP TABLE renewed")
+
+    def give_back_some(self) -> bool:
+        """Give pages that hold nothing any more back to the disk; whether there are more."""
+        self._connection.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
+        return self._free_pages() > 0
+
+    def empty_log(self) -> bool:
+        """Empty the write-ahead log; whether that could be done: somebody may be reading what only stands there."""
+        busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+    @contextlib.contextmanager
+    def _overwriting(self) -> Iterator[None]:
+        """Also what costs writing of its own is overwritten."""
+        self._connection.execute("PRAGMA secure_delete = ON").fetchone()
+        try:
+            yield
+        finally:
+            self._connection.execute("PRAGMA secure_delete = FAST").fetchone()
 
     def keep_reserve(self) -> bool:
         """See that the reserve is there; whether to try again at once, since more can be given back to the disk for it."""

@@ -42,6 +42,8 @@ OLDEST: Final = b"nearcast.oldest"
 _LONGER: Final = 0xDC
 """The first byte of a msgpack array of more than 15 values."""
 
+_ERASED: Final = 0xC0
+
 _split: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
@@ -95,12 +97,14 @@ def _of_kind(first: int, body: bytes, kind: type[Record]) -> Iterator[tuple[int,
     found = [(offset, raw) for offset, raw in enumerate(_split(body), first) if _tag(memoryview(raw)) == tag]
     head = b"\xdd" + len(found).to_bytes(4, "big")
     records = decode_records(head + b"".join(memoryview(raw) for _, raw in found))
-    return zip((offset for offset, _ in found), records, strict=True)
+    for (offset, _), record in zip(found, records, strict=True):
+        assert record is not None
+        yield offset, record
 
 
-def _tag(record: memoryview) -> int:
-    """The first thing in the record's array, whose own head is one byte or three."""
-    return record[1 if record[0] < _LONGER else 3]
+def _tag(record: memoryview) -> int | None:
+    """The first thing in the record's array, whose own head is one byte or three; none: it was erased."""
+    return None if record[0] == _ERASED else record[1 if record[0] < _LONGER else 3]
 
 
 @cache

@@ -162,7 +162,7 @@ def content_hash(source: Any) -> str:
 def _content_hash(schema: Any, batches: Iterable[Any]) -> str:
     import pyarrow as pa
 
-    plain = pa.schema([field.with_type(_decoded(field.type)) for field in schema])
+    plain = pa.schema([field.with_type(decoded_type(field.type)) for field in schema])
     content, recutter = ContentHash(plain), Recutter()
     for batch in batches:
         for piece in recutter.add(batch.cast(plain)):
@@ -172,12 +172,12 @@ def _content_hash(schema: Any, batches: Iterable[Any]) -> str:
     return content.hexdigest()
 
 
-def _decoded(found: Any) -> Any:
+def decoded_type(found: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(found):
-        return _decoded(found.value_type)
+        return decoded_type(found.value_type)
     if types.is_timestamp(found):
         return pa.timestamp("us", tz="UTC")
     if types.is_large_binary(found):

@@ -21,6 +21,23 @@ def cannot_record(folder: Path, error: OSError) -> SetupError:
     return SetupError(f"cannot record to {folder}: {error}; make room there, allow writing, or choose another folder")
 
 
+def table_writer(sink: Any, table: RecordTable) -> Any:
+    """A writer of Parquet that takes encoded batches of a table."""
+    import pyarrow.parquet as pq
+
+    names = {kind: [column.name for column in table.columns if column.kind is kind] for kind in Kind}
+    return pq.ParquetWriter(
+        sink,
+        arrow_schema(table),
+        compression="zstd",
+        use_dictionary=[*names[Kind.NAME], *(f"{name}.list.element" for name in names[Kind.TEXTS])],
+        # Instants grow by little from row to row, and so do many whole numbers.
+        column_encoding=dict.fromkeys([*names[Kind.INSTANT], *names[Kind.WHOLE]], "DELTA_BINARY_PACKED"),
+        # Names come mixed within any stretch of time: their extremes would cost much and exclude nothing.
+        write_statistics=[*names[Kind.INSTANT], *names[Kind.WHOLE], *names[Kind.REAL]],
+    )
+
+
 class TableFiles:
     """The Parquet files of one table, while they are being written."""
 
@@ -61,20 +78,9 @@ class TableFiles:
 
     def _open(self) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        names = {kind: [column.name for column in self._table.columns if column.kind is kind] for kind in Kind}
         self._sink = pa.OSFile(str(self._folder / f"part-{self._parts:04}.parquet"), "wb")
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            arrow_schema(self._table),
-            compression="zstd",
-            use_dictionary=[*names[Kind.NAME], *(f"{name}.list.element" for name in names[Kind.TEXTS])],
-            # Instants grow by little from row to row, and so do many whole numbers.
-            column_encoding=dict.fromkeys([*names[Kind.INSTANT], *names[Kind.WHOLE]], "DELTA_BINARY_PACKED"),
-            # Names come mixed within any stretch of time: their extremes would cost much and exclude nothing.
-            write_statistics=[*names[Kind.INSTANT], *names[Kind.WHOLE], *names[Kind.REAL]],
-        )
+        self._writer = table_writer(self._sink, self._table)
         self._parts += 1
         self._rows = 0
 

@@ -11,11 +11,11 @@ from mqtt5 import PubAckPacket, PublishPacket, QoS, SubscribePacket, TopicFilter
 from tests.broker.federation.lone_broker import LoneBroker, lone_broker
 from tests.broker.federation.people import story
 
-from nearcast.broker.federation.event_ids import key_of
 from nearcast.broker.federation.roaming import Home
 from nearcast.broker.federation.wire import RELAY, Notice, Notices, encode, relay_body
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put
+from nearcast.journal.entries import key_of
 from nearcast.model.time import MICROSECONDS
 from nearcast.mqtt import names
 

@@ -13,9 +13,9 @@ from tests.broker.federation.people import person, story
 from tests.waiting import until
 
 import nearcast
-from nearcast.broker.federation.event_ids import key_of
 from nearcast.broker.federation.wire import EVENT, UNPUBLISH, Notice, Notices, Parcel, UnpublishBody, encode
 from nearcast.errors import Denied
+from nearcast.journal.entries import key_of
 from nearcast.mqtt import names
 
 THERE = "there@127.0.0.1:9"

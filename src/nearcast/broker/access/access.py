@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -42,25 +43,31 @@ class Access:
         self._passwords = Passwords(settings.passwords)
         jwt = settings.access.jwt
         self._tokens = None if jwt is None else Tokens(jwt, now or LiveClock().now)
+        self.kept_out: Final[set[str]] = set()
+        """Users that are being erased."""
+
         self._admitted = self._admitted_anonymous = self._refused = 0
         self.generation = 0
         """How often the rules have changed."""
 
     async def authenticate(self, client_id: str, username: str | None, password: bytes | None, peer: Peer) -> Principal:
         """Who that is; ``NotAuthenticated`` carries the reason code for the CONNACK."""
+        stamp = None if username is None else self._passwords.stamp(username)  # before it is verified, never after
         try:
             holder = self._holder(username, password, peer)
             user = await self._user(username, password, peer) if holder is None else holder.user
+            if user is not None and (self._passwords.is_revoked(user) or user in self.kept_out):
+                raise NotAuthenticated(_WRONG)
         except NotAuthenticated:
             self._refused += 1
             raise
         self._admitted += 1
         self._admitted_anonymous += user is None
         trusted = user is not None or is_loopback(peer.address)
-        if holder is None:
-            return Principal(user, client_id, peer, self._rules.grants(user, client_id), trusted=trusted)
-        grants = self._rules.grants(user, client_id, holder.groups)
-        return Principal(user, client_id, peer, grants, trusted=trusted, until=holder.until, groups=holder.groups)
+        shown = stamp if holder is None and peer.certificate_name is None else None
+        groups, until = (frozenset[str](), None) if holder is None else (holder.groups, holder.until)
+        grants = self._rules.grants(user, client_id, groups)
+        return Principal(user, client_id, peer, grants, trusted=trusted, until=until, groups=groups, stamp=shown)
 
     def adopt(self, other: Access) -> None:
         """Judge by what another one was told, from now on; that one is used up."""
@@ -84,7 +91,21 @@ class Access:
             trusted=principal.trusted,
             until=principal.until,
             groups=principal.groups,
+            stamp=principal.stamp,
         )
+
+    def version(self) -> object:
+        """Changes when users do."""
+        return self._passwords.version
+
+    def holds(self, principal: Principal) -> bool:
+        """Whether who was let in would still be let in by what it has shown: not with another password, nor if it was revoked."""
+        user = principal.user
+        if user is None:
+            return True
+        if self._passwords.is_revoked(user):
+            return False
+        return principal.stamp is None or hmac.compare_digest(self._passwords.stamp(user) or "", principal.stamp)
 
     def absent(self, user: str | None, client_id: str) -> Principal:
         """Somebody who was let in before a restart and is away: may do what the rules say now."""

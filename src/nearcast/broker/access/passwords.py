@@ -21,7 +21,7 @@ from typing import Final
 
 import argon2
 
-from nearcast.broker.access.users import HASHER, LONGEST_PASSWORD, read_users
+from nearcast.broker.access.users import HASHER, LONGEST_PASSWORD, REVOKED, read_users
 from nearcast.errors import InvalidSettings, NotAuthenticated
 
 THREADS: Final = 2
@@ -73,7 +73,7 @@ class Passwords:
     async def verify(self, user: str, password: bytes) -> bool:
         """Whether that is the user's password; ``NotAuthenticated`` (server busy) if too many are waiting."""
         self._refresh()
-        stored = self._users.get(user)
+        stored = self._hash(user)
         digest = hashlib.blake2b(password[: LONGEST_PASSWORD + 1], key=self._secret).digest()
         if stored is not None and self._recognises(user, digest, stored):
             self._known_again += 1
@@ -83,16 +83,31 @@ class Passwords:
             raise NotAuthenticated("too many clients are logging in; try again in a few seconds", SERVER_BUSY)
         right = await self._compute(stored or _nobody(), password) and stored is not None
         # The file may have changed in the meantime.
-        if right and stored is not None and self._users.get(user) == stored:
+        if right and stored is not None and self._hash(user) == stored:
             self._remember(user, digest, stored)
             return True
         self._refused += 1
         return False
 
     def stamp(self, user: str) -> str | None:
-        """The hash of the user's password, as it is now."""
+        """The hash of the user's password, as it is now; none: it has none."""
         self._refresh()
-        return self._users.get(user)
+        return self._hash(user)
+
+    def is_revoked(self, user: str) -> bool:
+        """Whether it is let in no more, by whatever it shows."""
+        self._refresh()
+        return self._users.get(user) == REVOKED
+
+    @property
+    def version(self) -> object:
+        """Changes with the file."""
+        self._refresh()
+        return self._version
+
+    def _hash(self, user: str) -> str | None:
+        stored = self._users.get(user)
+        return None if stored == REVOKED else stored
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -75,6 +75,7 @@ class Principal:
         "client_id",
         "groups",
         "peer",
+        "stamp",
         "trusted",
         "until",
         "user",
@@ -90,6 +91,7 @@ class Principal:
         trusted: bool = True,
         until: Instant | None = None,
         groups: frozenset[str] = frozenset(),
+        stamp: str | None = None,
     ) -> None:
         self.user: Final = user
         self.client_id: Final = client_id
@@ -102,6 +104,9 @@ class Principal:
 
         self._grants: Final = grants
         self.trusted: Final = trusted
+        self.stamp: Final = stamp
+        """What changes with the password that it has shown; none: it has shown none."""
+
         self._publishable: Final = _Rights(_may_publish, grants or ())
         self._plainly: Final = _Rights(_may_publish_plain, grants or ())
         self._receivable: Final = _Rights(_may_receive, grants or ())

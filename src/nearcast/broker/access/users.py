@@ -1,4 +1,4 @@
-"""The file of users: one line ``name:hash`` each, hashes by argon2id (RFC 9106).
+"""The file of users: one line ``name:hash`` each, hashes by argon2id (RFC 9106), or ``name:revoked``.
 
 Readable by its owner only, and replaced as a whole: whoever reads it sees the old users or the new ones, never half a file.
 """
@@ -19,6 +19,9 @@ from nearcast.files import write_whole
 
 LONGEST_PASSWORD: Final = 1_024
 """Bytes; nobody types more, and a login must not be a way to hand in megabytes."""
+
+REVOKED: Final = "revoked"
+"""In place of a hash: the user is known, and not let in."""
 
 _NAME: Final = re.compile(r"[^\s:/+#$*%\x00-\x1f\x7f][^\s:/+#\x00-\x1f\x7f]{0,127}")
 # What OWASP recommends for argon2id where many log in: a login takes 19 MiB and 20 to 100 ms of one core.
@@ -54,23 +57,42 @@ def is_user_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def add_user(path: Path, name: str, password: str) -> bool:
-    """Add a user, or give an existing one another password; whether it is new."""
+def add_user(path: Path, name: str, password: str, *, existing: bool = False) -> bool:
+    """Add a user, or give an existing one another password; whether it is new.  ``existing``: only the latter."""
     if not _NAME.fullmatch(name):
         raise InvalidSettings(f"{name!r} cannot be a user name: use up to 128 characters, without spaces and : / + #")
     if not password or len(password.encode()) > LONGEST_PASSWORD:
         raise InvalidSettings(f"a password has 1 to {LONGEST_PASSWORD} bytes")
     with _changing(path) as users:
         is_new = name not in users
+        if is_new and existing:
+            raise _unknown(path, name)
         users[name] = HASHER.hash(password)
     return is_new
+
+
+def revoke_user(path: Path, name: str) -> bool:
+    """Let it in no more, by whatever it shows, until it gets a password; whether it had a line here.
+
+    One without may be known by a certificate: the line that it gets keeps it out, too.
+    """
+    with _changing(path) as users:
+        if not _NAME.fullmatch(name):
+            raise _unknown(path, name)
+        known = name in users
+        users[name] = REVOKED
+    return known
 
 
 def remove_user(path: Path, name: str) -> None:
     with _changing(path) as users:
         if name not in users:
-            raise UnknownName(f"there is no user {name!r} in {path}")
+            raise _unknown(path, name)
         del users[name]
+
+
+def _unknown(path: Path, name: str) -> UnknownName:
+    return UnknownName(f"there is no user {name!r} in {path}")
 
 
 def user_names(path: Path) -> tuple[str, ...]:
@@ -92,6 +114,8 @@ def _changing(path: Path) -> Iterator[dict[str, str]]:
 def _problem(name: str, stored: str) -> str | None:
     if not _NAME.fullmatch(name):
         return "has a name that cannot be"
+    if stored == REVOKED:
+        return None
     try:
         parameters = argon2.extract_parameters(stored)
     except argon2.exceptions.InvalidHashError:

@@ -134,8 +134,14 @@ class Conversation:
         """Of the other end."""
         return self._connection.peer.address
 
+    @property
+    def principal(self) -> Principal | None:
+        """Who that is; none: nobody knows yet."""
+        return None if self.session is None else self._principal
+
     def __str__(self) -> str:
-        who = "a client" if self.session is None else f"client {self.session.client!r}"
+        # By its identity: what is in a log stays there, whoever is erased.
+        who = "a client" if self.session is None else f"client {self.session.identity}"
         return f"{who} at {self._connection.peer.address}"
 
     # Coming
@@ -320,6 +326,10 @@ class Conversation:
         self.end(
             DisconnectReasonCode.SESSION_TAKEN_OVER, "another connection with this client id took the session over"
         )
+
+    def dismissed(self) -> None:
+        """Whoever that was is being erased."""
+        self.end(DisconnectReasonCode.ADMINISTRATIVE_ACTION, "nothing is kept of this client any more")
 
     def moved(self) -> None:
         """The client came to another broker.  Not "taken over", which tells clients to stay away: if it is here all the same, it may

@@ -5,7 +5,6 @@ Bounded by time.  A publisher's ids are its own: the key of an event is made of 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,13 +14,8 @@ from nearcast.journal import Journal, Put
 from nearcast.model.time import Instant
 
 TABLE: Final = "federated events"
+TAKEN_BACK: Final = "events taken back"
 _AT_ONCE: Final = 10_000
-
-
-def key_of(publisher: str | None, event: str) -> str:
-    """The same wherever the publisher says it."""
-    text = f"{publisher or ''}\0{event}".encode()
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 class Standing(Enum):

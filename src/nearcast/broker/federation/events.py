@@ -12,7 +12,7 @@ from mqtt5 import PubAckReasonCode, PublishPacket
 
 from nearcast.broker.federation.acquaintances import Acquaintances
 from nearcast.broker.federation.custody import Custody, Kept
-from nearcast.broker.federation.event_ids import EventIds, Standing, key_of
+from nearcast.broker.federation.event_ids import EventIds, Standing
 from nearcast.broker.federation.interests import Interests
 from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.replicas import Replicas
@@ -24,6 +24,7 @@ from nearcast.broker.publishing.router import Route
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput, JournalFailed, NearcastError
 from nearcast.journal import Journal, Put
+from nearcast.journal.entries import key_of
 from nearcast.matching.entries import questions
 from nearcast.model.event import Event
 from nearcast.model.time import Instant

@@ -14,7 +14,7 @@ from mqtt5 import PublishPacket
 from nearcast.broker.federation.acquaintances import TABLE, Acquaintances
 from nearcast.broker.federation.contexts import ContextReports
 from nearcast.broker.federation.custody import Custody
-from nearcast.broker.federation.event_ids import EventIds, key_of
+from nearcast.broker.federation.event_ids import TAKEN_BACK, EventIds
 from nearcast.broker.federation.events import FederatedEvents
 from nearcast.broker.federation.interests import PREFIX as TOPICS
 from nearcast.broker.federation.interests import Interests
@@ -52,6 +52,7 @@ from nearcast.broker.publishing.publishing import Acknowledge
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput
 from nearcast.journal import Put
+from nearcast.journal.entries import key_of
 from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
@@ -139,7 +140,7 @@ class Federation:
         self.parcels: Final = Parcels(self.name, journal, self.custody, self._send, self._open, self._secure)
         self.board: Final = NoticeBoard(self.name, self._send, self._now, self._heard)
         self.ids: Final = EventIds(journal, self._now, int(settings.remember))
-        self.gone: Final = EventIds(journal, self._now, int(settings.custody), "events taken back")
+        self.gone: Final = EventIds(journal, self._now, int(settings.custody), TAKEN_BACK)
         sessions = broker.sessions
         self.roaming: Final = Roaming(
             self.name,

@@ -21,7 +21,6 @@ from typing import Final
 import msgspec
 
 from nearcast.broker.federation.custody import Custody, Kept
-from nearcast.broker.federation.event_ids import key_of
 from nearcast.broker.federation.notices import NoticeBoard
 from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.wire import RELAY, Claim, Granted, Notice, RelayBody, SessionState, encode, relay_body
@@ -33,6 +32,7 @@ from nearcast.broker.sessions.sessions import SessionRow, Sessions, Subscription
 from nearcast.broker.sessions.subscribing import Subscribing, row_of
 from nearcast.errors import Denied, InvalidInput, JournalFailed
 from nearcast.journal import Journal, Put
+from nearcast.journal.entries import key_of
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.publication import delivered_event
 from nearcast.runtime.messages import Message

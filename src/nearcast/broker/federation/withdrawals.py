@@ -10,13 +10,14 @@ from typing import Final
 import msgspec
 
 from nearcast.broker.federation.custody import Custody
-from nearcast.broker.federation.event_ids import EventIds, key_of
+from nearcast.broker.federation.event_ids import EventIds
 from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import UNPUBLISH, UnpublishBody, encode, unpublish_body
 from nearcast.broker.temporal.unpublishing import Unpublishing
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put, Then
+from nearcast.journal.entries import key_of
 
 log: Final = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from nearcast.broker.core import Broker
-from nearcast.broker.http.authentication import principal_of
+from nearcast.broker.http.authentication import CLIENT, principal_of
 from nearcast.broker.http.formats import (
     CLOUD_EVENT,
     CLOUD_EVENTS,
@@ -29,6 +29,7 @@ from nearcast.broker.publishing.message import Message
 from nearcast.broker.tracing.tracer import Trace
 from nearcast.errors import InvalidEvent, JournalFailed
 from nearcast.journal.entries import EventEntry
+from nearcast.journal.identities import BETWEEN
 from nearcast.model.acceptance import accepted
 from nearcast.model.area import Circle
 from nearcast.model.delivery import in_area, within_reach
@@ -65,6 +66,8 @@ class Events(Controller):
         principal = await principal_of(broker.access, request)
         posted = _posted(await request.body(), request.headers.get("content-type", ""))
         now = broker.clock.now()
+        # Under an identity of its own: what a user posts can be found, and erased, with the user.
+        poster = None if principal.user is None else broker.identities.of(f"{principal.user}{BETWEEN}{CLIENT}")
         checked = []
         header = [(name, request.headers[name]) for name in (TRACEPARENT, TRACESTATE) if name in request.headers]
         for posted_event in posted:
@@ -83,6 +86,7 @@ class Events(Controller):
                 near_properties=tuple(delivery_properties(event)),
                 event=event.id,
                 trace=trace,
+                publisher=poster,
             )
             checked.append((event, message))
         # All are checked before the first goes out: nothing half-done.

@@ -55,6 +55,9 @@ class Message:
     trace: Trace | None = None
     """Nearly always nobody wants to know how long it takes."""
 
+    publisher: str | None = None
+    """The virtual identity of who published it, if that was somebody who has one."""
+
     _encoded: dict[tuple[object, ...], Parts] = field(default_factory=dict, repr=False)
 
     def parts(

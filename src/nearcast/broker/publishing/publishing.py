@@ -285,6 +285,8 @@ class Publishing:
         """An event, from a client or from elsewhere; its ``route`` if that is known.  ``arrived``: from another broker."""
         self.settle()
         self._count += 1
+        if publisher is not None:
+            message.publisher = publisher.identity
         beyond = None if arrived else self.beyond
         if event.when is not None:
             self.addressing.check(publisher, event)
@@ -328,7 +330,7 @@ class Publishing:
             if trace is not None:
                 trace.end()
             return
-        identity = None if publisher is None else publisher.identity
+        identity = message.publisher
         lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
         receivers = [target.session.identity for target in copies]
         entry = entry_of(event, message, identity, receivers, owed_to(lasting, message.qos))

@@ -29,6 +29,8 @@ class RetainedRow(msgspec.Struct, frozen=True, array_like=True):
     properties: tuple[tuple[str, str], ...]
     near_properties: tuple[tuple[str, str], ...]
     event: str | None
+    publisher: str | None = None
+    """Its virtual identity: the message goes with the person."""
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(RetainedRow)
@@ -88,6 +90,7 @@ class Retained:
             message.properties,
             message.near_properties,
             message.event,
+            message.publisher,
         )
         return Put(RETAINED, message.topic, msgspec.msgpack.encode(row))
 
@@ -121,6 +124,10 @@ class Retained:
             self.forget(topic)
         return [Put(RETAINED, topic, None) for topic in gone]
 
+    def of(self, is_one: Callable[[str | None], bool]) -> list[str]:
+        """The topics of what these publishers said."""
+        return [topic for topic, message in self.messages.items() if is_one(message.publisher)]
+
     def load(self) -> None:
         for topic, data in self.journal.load(RETAINED).items():
             row = _DECODER.decode(data)
@@ -138,6 +145,7 @@ class Retained:
                     row.properties,
                     row.near_properties,
                     row.event,
+                    publisher=row.publisher,
                 )
             )
 

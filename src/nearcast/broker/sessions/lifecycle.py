@@ -28,6 +28,9 @@ class Conversing(Protocol):
 
     def taken_over(self) -> None: ...
 
+    def dismissed(self) -> None:
+        """Whoever that was is being erased."""
+
     def moved(self) -> None:
         """The client is said to have come to another broker of the federation."""
 

@@ -14,7 +14,7 @@ from nearcast.broker.sessions.confirmed_offsets import ConfirmedOffsets, Span
 from nearcast.broker.sessions.session import OUTGOING, Outgoing, Session, SessionLimits
 from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put, Then
-from nearcast.journal.identities import Identities
+from nearcast.journal.identities import BETWEEN, Identities
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.client_ids import is_generated
 
@@ -281,10 +281,10 @@ class Sessions:
 
 
 def _who(client: str, user: str | None) -> str:
-    """To whom an identity is given: no user and no client id holds a NUL."""
-    return client if user is None else f"{user}\0{client}"
+    """To whom an identity is given."""
+    return client if user is None else f"{user}{BETWEEN}{client}"
 
 
 def client_in(who: str) -> str:
     """The client id of somebody to whom an identity was given."""
-    return who.rpartition("\0")[2]
+    return who.rpartition(BETWEEN)[2]

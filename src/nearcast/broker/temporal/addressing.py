@@ -156,7 +156,7 @@ class TemporalAddressing(publishing.TemporalAddressing):
 
     def publish(self, event: Event, message: Message, publisher: Session | None) -> None:
         assert message.offset is not None
-        identity = None if publisher is None else publisher.identity
+        identity = message.publisher if publisher is None else publisher.identity
         pending = self._keep(event, entry_of(event, message, identity), message.offset)
         self._judge_past(pending, since=None)
 

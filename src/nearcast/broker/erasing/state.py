@@ -1,0 +1,124 @@
+"""What of the broker's durable state is a person's.
+
+Of most tables keys begin with a client id.  Which client ids are meant: those of sessions that are the person's, and those of
+the person's that nobody has now; one that somebody else uses by now is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from nearcast.broker.federation.custody import DESTINATIONS, PARCELS, ParcelRow
+from nearcast.broker.federation.event_ids import TABLE as FEDERATED
+from nearcast.broker.federation.event_ids import TAKEN_BACK
+from nearcast.broker.federation.replicas import TABLE as REPLICAS
+from nearcast.broker.federation.replicas import ReplicaRow
+from nearcast.broker.federation.roaming import HOMES
+from nearcast.broker.federation.wire import RELAY, UNPUBLISH, event_body, relay_body, unpublish_body
+from nearcast.broker.presence import PRESENCE
+from nearcast.broker.proximities import PROXIMITIES
+from nearcast.broker.publishing.retained import RETAINED, RetainedRow
+from nearcast.broker.schemes.scheming import CLIENTS as SCHEME_CLIENTS
+from nearcast.broker.schemes.scheming import NAMED
+from nearcast.broker.sessions.session import OUTGOING
+from nearcast.broker.sessions.sessions import INCOMING, SESSIONS, SUBSCRIPTIONS, SessionRow
+from nearcast.broker.temporal.addressing import MOMENTS, AddressedRow
+from nearcast.broker.temporal.replays import REPLAYS
+from nearcast.journal import Journal, Put
+from nearcast.journal.erasure.subject import Subject
+
+_BY_CLIENT: Final = frozenset(
+    {
+        SESSIONS,
+        SUBSCRIPTIONS,
+        INCOMING,
+        OUTGOING,
+        PRESENCE,
+        PROXIMITIES,
+        REPLAYS,
+        SCHEME_CLIENTS,
+        NAMED,
+        HOMES,
+    }
+)
+
+
+def identities_of(journal: Journal, user: str | None, subject: Subject) -> set[str]:
+    """Under which sessions of the person are recorded: one that came from another broker brought its identity with it."""
+    found = set()
+    for client, data in journal.load(SESSIONS).items():
+        row = msgspec.msgpack.decode(data, type=SessionRow)
+        own = row.user == user if user is not None else row.user is None and client in subject.clients
+        if own and row.identity is not None:
+            found.add(row.identity)
+    return found
+
+
+def clients_of(journal: Journal, subject: Subject) -> frozenset[str]:
+    """The client ids of the person that nobody else has now."""
+    mine, taken = set(subject.clients), set[str]()
+    for client, data in journal.load(SESSIONS).items():
+        row = msgspec.msgpack.decode(data, type=SessionRow)
+        (mine if subject.is_one(row.identity) else taken).add(client)
+    return frozenset(mine - taken)
+
+
+def rows_of(journal: Journal, subject: Subject, clients: frozenset[str]) -> Iterator[Put]:
+    """What is to be deleted; for a worker thread."""
+    needles = [identity.encode() for identity in subject.identities]
+    for table in journal.tables():
+        judge = _JUDGES.get(table, _nobodys)
+        for key, value in journal.load(table).items():
+            by_client = table in _BY_CLIENT and key.partition("\0")[0] in clients
+            # An identity is 128 bits: wherever it stands, it is meant.
+            named = any(needle in value or needle in key.encode() for needle in needles)
+            if by_client or named or judge(subject, clients, key, value):
+                yield Put(table, key, None)
+
+
+def _nobodys(_subject: Subject, _clients: frozenset[str], _key: str, _value: bytes) -> bool:
+    return False
+
+
+def _retained(subject: Subject, _clients: frozenset[str], _key: str, value: bytes) -> bool:
+    row = msgspec.msgpack.decode(value, type=RetainedRow)
+    # Those of an earlier version do not say whose they are.
+    return subject.is_one(row.publisher) or (row.publisher is None and row.event in subject.ids)
+
+
+def _moment(subject: Subject, _clients: frozenset[str], _key: str, value: bytes) -> bool:
+    row = msgspec.msgpack.decode(value, type=AddressedRow)
+    return row.offset in subject.offsets or subject.published(row.event)
+
+
+def _parcel(subject: Subject, clients: frozenset[str], key: str, value: bytes) -> bool:
+    row = msgspec.msgpack.decode(value, type=ParcelRow)
+    if row.kind == UNPUBLISH:
+        return unpublish_body(row.body).key in subject.keys
+    if row.kind == RELAY:
+        relay = relay_body(row.body)
+        return relay.client in clients or relay.event in subject.keys
+    return key.partition(" ")[0] in subject.keys or subject.published(event_body(row.body).entry)
+
+
+def _replica(subject: Subject, _clients: frozenset[str], _key: str, value: bytes) -> bool:
+    row = msgspec.msgpack.decode(value, type=ReplicaRow)
+    return subject.published(event_body(row.body).entry)
+
+
+def _keyed(subject: Subject, _clients: frozenset[str], key: str, _value: bytes) -> bool:
+    return key in subject.keys or key.partition("\0")[0].partition(" ")[0] in subject.keys
+
+
+_JUDGES: Final[dict[str, Callable[[Subject, frozenset[str], str, bytes], bool]]] = {
+    RETAINED: _retained,
+    MOMENTS: _moment,
+    PARCELS: _parcel,
+    REPLICAS: _replica,
+    FEDERATED: _keyed,
+    DESTINATIONS: _keyed,
+    TAKEN_BACK: _keyed,
+}
