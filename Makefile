@@ -17,6 +17,7 @@ demo: $(READY) ## show nearcast working (HEADLESS=1: without waiting for anyone)
 
 test: $(READY) ## run the tests (ARGS="-k grid -x" goes to pytest)
 	@sh scripts/install-browser
+	@sh scripts/install-promtool
 	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 check: $(READY) ## ruff, mypy --strict, imports go downwards only

@@ -298,7 +298,9 @@ def test_health_metrics_and_the_description_of_the_interface(tmp_path: Path) -> 
         assert values["nearcast_connections"] == 1
         assert values["nearcast_retained_messages"] == 1
         assert values["nearcast_journal_writable"] == 1
-        assert all(family.documentation and family.type in {"gauge", "counter"} for family in families.values())
+        assert all(
+            family.documentation and family.type in {"gauge", "counter", "histogram"} for family in families.values()
+        )
         description = (await client.get("/schema/openapi.json")).json()
         assert description["openapi"].startswith("3.")
         assert description["info"]["title"] == "nearcast"

@@ -11,6 +11,7 @@
 ``proximities``        the reach that a producer announces for its topics
 ``reserved``           topics that speak to the broker itself: position, context, unpublish ...
 ``answering``          events of the past that a job found for clients; ``answer_rows``: as they come
+``refusals``           who was not let in, counted
 ``explaining``         why somebody got an event, or did not; ``explained``: as it is answered
 ``recorded``           what was, from journal and lake
 ``tracing``            how long a message takes where: spans of OpenTelemetry

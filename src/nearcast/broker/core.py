@@ -29,6 +29,7 @@ from nearcast.broker.publishing.entries import message_in
 from nearcast.broker.publishing.publishing import Publishing, PublishingStatistics
 from nearcast.broker.publishing.retained import Retained
 from nearcast.broker.publishing.router import Router, RouterStatistics
+from nearcast.broker.refusals import Refusals
 from nearcast.broker.reserved import ReservedTopics
 from nearcast.broker.schemes.live import SchemesStatistics
 from nearcast.broker.schemes.plans import Plans
@@ -53,6 +54,7 @@ from nearcast.journal.identities import Identities
 from nearcast.matching import Matcher
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.runtime.durations import SLOW, Durations, DurationStatistics
 from nearcast.runtime.live.clock import LiveClock
 from nearcast.runtime.ports import Clock
 
@@ -84,6 +86,12 @@ class BrokerStatistics:
     erasing: ErasingStatistics
     federation: FederationStatistics | None
     """None if it is alone."""
+
+    refusals: dict[str, dict[str, int]]
+    """By listener and reason."""
+
+    loop_lag: DurationStatistics
+    """How late the loop's look-after comes, once a second."""
 
     tracing: TracingStatistics | None
     """None if nothing is traced."""
@@ -178,6 +186,7 @@ class Broker:
             self.batching,
             now,
             {},
+            Refusals(listener.name for listener in settings.listen.listeners()),
         )
         self.federation: Final = Federation(settings.federation, self) if settings.federation.is_on else None
         if self.federation is not None:
@@ -203,6 +212,8 @@ class Broker:
         self._ticking: asyncio.TimerHandle | None = None
         self.reload: Callable[[], Awaitable[Reloaded]] | None = None
         """Reads the settings anew, where there is somebody who knows where they are."""
+        self._due = 0.0
+        self._loop_lag: Final = Durations(SLOW)
 
     def _federate(self, federation: Federation) -> None:
         """Whatever happens to a client here, the other brokers may have to know."""
@@ -241,6 +252,8 @@ class Broker:
             redelivery=self.lifecycle.redelivery.statistics(),
             erasing=self.erasing.statistics(),
             federation=None if self.federation is None else self.federation.statistics(),
+            refusals=self.services.refusals.statistics(),
+            loop_lag=self._loop_lag.statistics(),
             tracing=None if self.tracer is None else self.tracer.statistics(),
         )
 
@@ -308,10 +321,15 @@ class Broker:
         """From now on, look after everything once a second."""
         self.scheming.live.start()
         self.archive.start()
-        self._ticking = self.loop.call_later(1.0, self._tick)
+        self._tick_later()
+
+    def _tick_later(self) -> None:
+        self._due = self.loop.time() + 1.0
+        self._ticking = self.loop.call_at(self._due, self._tick)
 
     def _tick(self) -> None:
-        self._ticking = self.loop.call_later(1.0, self._tick)
+        self._loop_lag.add(self.loop.time() - self._due)
+        self._tick_later()
         self._problems.look()
         self.erasing.look()
         self._look_at_users()

@@ -75,7 +75,7 @@ class Server:
                 return WebSocketConnection(broker.terms, tls=listener.tls)
             return broker.connection(tls=listener.tls)
 
-        name = listener.protocol + ("s" if listener.tls else "")
+        name = listener.name
         try:
             server = await loop.create_server(make, listener.host, listener.port, ssl=context, backlog=BACKLOG)
         except OSError as error:
@@ -93,7 +93,7 @@ class Server:
 
         self._http = HttpServer(self.broker, listener.host, listener.port, self._context(listener), self._more)
         await self._http.start()
-        name = "https" if listener.tls else "http"
+        name = listener.name
         self.addresses[name] = self._http.address
         log.info("listening for %s on %s:%s", name, *self.addresses[name])
 

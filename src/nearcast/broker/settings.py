@@ -44,6 +44,11 @@ class Listener:
     port: int
     tls: bool
 
+    @property
+    def name(self) -> str:
+        """``mqtt``, ``mqtts``, ``websocket``, ``websockets``, ``http`` or ``https``."""
+        return self.protocol + ("s" if self.tls else "")
+
 
 class ListenSettings(Section, frozen=True, kw_only=True):
     host: str = "127.0.0.1"

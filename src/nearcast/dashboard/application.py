@@ -21,7 +21,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.explained import Explained
 from nearcast.broker.explaining import explained, names_of
 from nearcast.broker.http.app import More
-from nearcast.broker.http.problems import status_of
+from nearcast.broker.http.problems import counted, status_of
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.settings import DashboardSettings
 from nearcast.dashboard import pages
@@ -113,7 +113,11 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
             "pasts": Provide(lambda: pasts, sync_to_thread=False),
         },
         middleware=[guarded],
-        exception_handlers={NearcastError: _told, HTTPException: _told_by_framework, Exception: _failed},
+        exception_handlers={
+            NearcastError: lambda request, error: _told(broker, request, error),
+            HTTPException: _told_by_framework,
+            Exception: _failed,
+        },
         request_max_body_size=LARGEST_BODY,
         include_in_schema=False,
     )
@@ -270,8 +274,9 @@ async def change_rules(
 # What went wrong
 
 
-def _told(_request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
+def _told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
     """Without ``WWW-Authenticate``: the page has a form of its own, and no browser is to ask on top of it."""
+    counted(broker, request, error)
     return _problem(
         422 if isinstance(error, (InvalidInput, HistoryNeeded)) else status_of(error), type(error).__name__, str(error)
     )

@@ -232,7 +232,6 @@ class Feed:
             self._timer.cancel()
             self._timer = None
             self._sample.end()
-            self._meter.end()
 
     # Pictures
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from nearcast.broker.core import Broker
-from nearcast.broker.publishing.router import Stopwatch
 from nearcast.dashboard.contract import Load
 from nearcast.model.time import MICROSECONDS
 
@@ -20,6 +19,8 @@ class _Counts:
     bytes_in: int
     bytes_out: int
     reports: int
+    matched: int
+    match_seconds: float
 
 
 class LoadMeter:
@@ -27,23 +28,17 @@ class LoadMeter:
 
     def __init__(self, broker: Broker) -> None:
         self._broker: Final = broker
-        self._watch = Stopwatch()
         self._before = self._counts()
         self.published = 0
         """Since the last reading."""
 
     def begin(self) -> None:
         """Somebody has come to look."""
-        self._watch = self._broker.router.stopwatch = Stopwatch()
         self._before = self._counts()
-
-    def end(self) -> None:
-        self._broker.router.stopwatch = None
 
     def read(self, delays: Sequence[int], lag: float) -> Load:
         before, now = self._before, self._counts()
-        watch, self._watch = self._watch, Stopwatch()
-        self._broker.router.stopwatch = self._watch
+        matched = now.matched - before.matched
         self._before = now
         self.published = now.published - before.published
         seconds = max(now.at - before.at, 1e-3)
@@ -55,14 +50,18 @@ class LoadMeter:
             round((now.bytes_out - before.bytes_out) / seconds),
             _quantile(ordered, 0.5),
             _quantile(ordered, 0.99),
-            round(watch.seconds / watch.events * MICROSECONDS, 2) if watch.events else None,
+            round((now.match_seconds - before.match_seconds) / matched * MICROSECONDS, 2) if matched else None,
             round((now.reports - before.reports) / seconds, 1),
             round(lag * 1_000, 2),
         )
 
     def _counts(self) -> _Counts:
         broker = self._broker
-        publishing, traffic = broker.publishing.statistics(), broker.traffic
+        publishing, traffic, match_time = (
+            broker.publishing.statistics(),
+            broker.traffic,
+            broker.router.match_time.statistics(),
+        )
         return _Counts(
             broker.loop.time(),
             publishing.published,
@@ -70,6 +69,8 @@ class LoadMeter:
             traffic.bytes_in,
             traffic.bytes_out,
             broker.presence.reports,
+            match_time.count,
+            match_time.total,
         )
 
 

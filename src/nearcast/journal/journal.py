@@ -18,6 +18,7 @@ from nearcast.journal.settings import JournalSettings
 from nearcast.journal.store import Allowance, Store
 from nearcast.journal.writer import Call, Job, Writer
 from nearcast.model.time import LARGEST, Instant
+from nearcast.runtime.durations import DurationStatistics
 
 EXPORTED: Final = "exported"
 """The mark below which everything is in the lake."""
@@ -42,6 +43,7 @@ class JournalStatistics:
     """Since the journal was opened."""
     largest_group: int
     """Records in the largest commit."""
+    commit_time: DurationStatistics
     failed_writes: int
     problem: str | None
 
@@ -207,6 +209,7 @@ class Journal:
             waiting_bytes=waiting_bytes,
             commits=self._writer.commits,
             largest_group=self._writer.largest_group,
+            commit_time=self._writer.commit_time.statistics(),
             failed_writes=self._writer.failed_writes,
             problem=self.problem,
         )

@@ -19,6 +19,7 @@ from nearcast.journal.entries import Record
 from nearcast.journal.failures import failure, is_full
 from nearcast.journal.group import Group, Put, Then
 from nearcast.journal.store import Store
+from nearcast.runtime.durations import SLOW, Durations
 
 Call: TypeAlias = Callable[[Callable[[], None]], object]
 """Has a function called on the loop's thread: ``loop.call_soon_threadsafe``."""
@@ -71,6 +72,7 @@ class Writer:
         self.commits = 0
         self.failed_writes = 0
         self.largest_group = 0
+        self.commit_time: Final = Durations(SLOW)
         self._thread: Final = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
@@ -162,6 +164,7 @@ class Writer:
     def _decide(self, group: Group) -> None:
         failed: JournalFailed | None = None
         if group.count or group.puts:  # otherwise somebody only wants to know when all before is decided
+            begun = time.perf_counter()
             try:
                 self._commit(group)
             except Exception as error:  # noqa: BLE001 - the writers are told, whatever it is; the thread goes on
@@ -171,6 +174,7 @@ class Writer:
             else:
                 self.commits += 1
                 self.largest_group = max(self.largest_group, group.count)
+                self.commit_time.add(time.perf_counter() - begun)
             self.problem = None if failed is None else str(failed)
         self.durable = group.end
         if group.thens:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from mqtt5 import Packet, PubRelPacket
 
@@ -102,6 +102,8 @@ class Terms:
 
 
 class Connection(asyncio.Protocol):
+    protocol: ClassVar = "mqtt"
+
     __slots__ = (
         "_closing",
         "_listener",
@@ -253,6 +255,11 @@ class Connection(asyncio.Protocol):
     def go_on(self) -> None:
         if not self._closing:
             self.transport.resume_reading()
+
+    @property
+    def listener(self) -> str:
+        """By which it came: mqtt, mqtts, websocket or websockets."""
+        return self.protocol + ("s" if self.peer.tls else "")
 
     @property
     def closing(self) -> bool:

@@ -91,6 +91,7 @@ class Conversation:
             self._admitted = True
         except QuotaExceeded as error:
             log.warning("refused a connection from %s: %s", connection.peer.address, error)
+            services.refusals.add(connection.listener, "crowded")
             connection.close()
 
     # From the connection
@@ -115,6 +116,8 @@ class Conversation:
     def misunderstood(self, error: ProtocolError) -> None:
         log.info("%s: %s", self, error)
         self._services.batching.settle()
+        if self.session is None:
+            self._services.refusals.add(self._connection.listener, "protocol")
         self._connection.refuse(error, connected=self.session is not None)
 
     def lost(self) -> None:
@@ -182,12 +185,12 @@ class Conversation:
                 lambda session, present, failed: self._entered(packet, session, present, failed),
             )
         except Refused as error:
-            self._refuse_connect(_connack_code(error.reason), str(error))
+            self._refuse_connect(_connack_code(error.reason), str(error), error)
         except InvalidInput as error:
-            self._refuse_connect(ConnAckReasonCode.TOPIC_NAME_INVALID, str(error))
-        except Exception:  # who is not answered would wait for ever
+            self._refuse_connect(ConnAckReasonCode.TOPIC_NAME_INVALID, str(error), error)
+        except Exception as error:  # who is not answered would wait for ever
             log.exception("%s: it was not let in", self)
-            self._refuse_connect(ConnAckReasonCode.UNSPECIFIED_ERROR, "the broker failed; see its log")
+            self._refuse_connect(ConnAckReasonCode.UNSPECIFIED_ERROR, "the broker failed; see its log", error)
         self._checking = None
 
     def judge_again(self, *, limits_changed: bool) -> None:
@@ -210,7 +213,10 @@ class Conversation:
         position = self._services.publishing.presence.position(client)
         principal.check_event(read.event(client, self._services.now(), client, position))
 
-    def _refuse_connect(self, code: ConnAckReasonCode, why: str) -> None:
+    def _refuse_connect(self, code: ConnAckReasonCode, why: str, error: Exception | None = None) -> None:
+        """``error``: for whoever counts the reasons; without one the broker itself could not."""
+        listener = self._connection.listener
+        self._services.refusals.add_error(listener, RuntimeError() if error is None else error)
         log.info("%s: refused: %s", self, why)
         self._connection.send(ConnAckPacket(reason_code=code, reason_str=self._reasons.fitting(why)))
         self._connection.close()

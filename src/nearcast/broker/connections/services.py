@@ -10,6 +10,7 @@ from nearcast.broker.access import Access, Admission
 from nearcast.broker.access.limits import Quotas
 from nearcast.broker.publishing.batching import Batching
 from nearcast.broker.publishing.publishing import Publishing
+from nearcast.broker.refusals import Refusals
 from nearcast.broker.reserved import ReservedTopics
 from nearcast.broker.sessions.lifecycle import SessionLifecycle
 from nearcast.broker.sessions.session import Session
@@ -50,5 +51,6 @@ class Services:
     open: dict[Conversation, None]
     """All conversations, in the order in which they began."""
 
+    refusals: Refusals
     tracer: Tracer | None = None
     federation: Federated | None = None

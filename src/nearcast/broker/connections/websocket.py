@@ -18,6 +18,7 @@ _DATA: Final = frozenset({Opcode.BINARY, Opcode.CONT})
 class WebSocketConnection(Connection):
     """A connection whose bytes are wrapped; the protocol itself does no input or output."""
 
+    protocol = "websocket"
     __slots__ = ("_open", "_protocol")
 
     def __init__(self, terms: Terms, *, tls: bool = False) -> None:

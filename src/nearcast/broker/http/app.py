@@ -48,7 +48,10 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
             "broker": Provide(lambda: broker, sync_to_thread=False),
             "scans": Provide(lambda: scans, sync_to_thread=False),
         },
-        exception_handlers={NearcastError: told, HTTPException: told_by_framework},
+        exception_handlers={
+            NearcastError: lambda request, error: told(broker, request, error),
+            HTTPException: told_by_framework,
+        },
         openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),
         request_max_body_size=int(broker.settings.limits.packet),
         logging_config=None,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 if TYPE_CHECKING:
     from nearcast.broker.core import Broker
     from nearcast.broker.federation.statistics import FederationStatistics
+    from nearcast.runtime.durations import DurationStatistics
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,6 +36,8 @@ class BrokerCollector(Collector):
                 "1 if what is acknowledged reaches the disk.",
                 float(now.journal.problem is None),
             ),
+            "journal_bytes": ("Bytes of the records that the journal keeps.", now.journal.bytes),
+            "journal_waiting_bytes": ("Bytes that wait for the disk.", now.journal.waiting_bytes),
             "journal_head": ("Offset that the next record will get.", now.journal.head),
             "lake_writable": ("1 if the last export to the lake succeeded.", float(now.archive.problem is None)),
             "lake_exported": ("Offset below which everything is in the lake.", now.archive.exported),
@@ -47,15 +52,57 @@ class BrokerCollector(Collector):
             "dropped_messages": ("Copies that a receiver did not get.", now.sessions.dropped),
             "position_reports": ("Positions reported.", now.presence.reports),
             "matched_events": ("Events that the matcher was asked for.", now.routing.matched),
+            "journal_failed_writes": (
+                "Writes that did not reach the disk, and were refused.",
+                now.journal.failed_writes,
+            ),
             "transitions": ("Exchanges of filter schemes.", self._broker.scheming.live.status().transitions),
         }
         if now.federation is not None:
             gauges |= _federation_gauges(now.federation)
             counters |= _federation_counters(now.federation)
+        if now.tracing is not None:
+            counters["traced_messages"] = "Messages of which a trace was recorded.", now.tracing.traced
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"nearcast_{name}", text, value)
         for name, (text, value) in counters.items():
             yield CounterMetricFamily(f"nearcast_{name}", text, value)
+        yield _refusals(now.refusals)
+        yield _durations(
+            "delivery_duration_seconds",
+            "From publication until a copy is handed to its connection or queue; plain messages of quality 0 are not timed.",
+            now.publishing.delivery_time,
+        )
+        yield _durations(
+            "match_duration_seconds",
+            "Finding the receivers of an event that the matcher is asked for.",
+            now.routing.match_time,
+        )
+        yield _durations(
+            "journal_commit_duration_seconds", "Committing a group of writes to disk.", now.journal.commit_time
+        )
+        yield _durations("loop_lag_seconds", "How late the event loop came to its turn, once a second.", now.loop_lag)
+        info = GaugeMetricFamily("nearcast_build_info", "1, with the version that runs.", labels=("version",))
+        info.add_metric((version("nearcast"),), 1.0)
+        yield info
+
+
+def _refusals(refusals: dict[str, dict[str, int]]) -> Metric:
+    family = CounterMetricFamily(
+        "nearcast_refusals", "Connections and requests that were refused.", labels=("listener", "reason")
+    )
+    for listener, reasons in refusals.items():
+        for reason, count in reasons.items():
+            family.add_metric((listener, reason), count)
+    return family
+
+
+def _durations(name: str, text: str, durations: DurationStatistics) -> Metric:
+    buckets, below = [], 0
+    for bound, count in zip((*map(floatToGoString, durations.bounds), "+Inf"), durations.counts, strict=True):
+        below += count
+        buckets.append((bound, float(below)))
+    return HistogramMetricFamily(f"nearcast_{name}", text, buckets, durations.total)
 
 
 Numbers = dict[str, tuple[str, float]]
@@ -93,4 +140,5 @@ def _federation_counters(now: FederationStatistics) -> Numbers:
 def metrics_text(broker: Broker) -> tuple[bytes, str]:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(BrokerCollector(broker))
+    ProcessCollector(registry=registry)  # memory, processor time, open files, since when
     return generate_latest(registry), MEDIA_TYPE

@@ -7,6 +7,7 @@ from typing import Any
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
+from nearcast.broker.core import Broker
 from nearcast.errors import (
     Denied,
     InvalidInput,
@@ -15,6 +16,7 @@ from nearcast.errors import (
     NotAuthenticated,
     OffsetTrimmed,
     QuotaExceeded,
+    Refused,
     TransitionFailed,
     UnknownName,
 )
@@ -42,7 +44,14 @@ def status_of(error: NearcastError) -> int:
             return 500
 
 
-def told(_request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
+def counted(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> None:
+    """Whoever may not is counted with those whom the other listeners refuse."""
+    if isinstance(error, Refused):
+        broker.services.refusals.add_error(str(request.url.scheme), error)
+
+
+def told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
+    counted(broker, request, error)
     status = status_of(error)
     headers = {"WWW-Authenticate": 'Basic realm="nearcast"'} if status == 401 else {}
     problem = {"type": "about:blank", "title": type(error).__name__, "status": status, "detail": str(error)}

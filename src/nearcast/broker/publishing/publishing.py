@@ -29,6 +29,7 @@ from nearcast.model.topic import topic_matches
 from nearcast.mqtt import names
 from nearcast.mqtt.publication import Publication, delivery_properties, is_plain, publication
 from nearcast.mqtt.stream import V5
+from nearcast.runtime.durations import SLOW, Durations, DurationStatistics
 
 Acknowledge = Callable[[PubAckReasonCode, str | None], None]
 
@@ -46,6 +47,9 @@ class PublishingStatistics:
     delivered: int
     repeated: int
     """Events that came again under the id that their publisher had given them."""
+
+    delivery_time: DurationStatistics
+    """Of copies, from their publication until they are handed to connections and queues."""
 
 
 class TemporalAddressing(Protocol):
@@ -149,9 +153,10 @@ class Publishing:
     _delivered: int = 0
     _repeated: int = 0
     _recent: dict[tuple[str, str], None] = field(default_factory=dict)
+    _delivery_time: Durations = field(default_factory=lambda: Durations(SLOW))
 
     def statistics(self) -> PublishingStatistics:
-        return PublishingStatistics(self._count, self._delivered, self._repeated)
+        return PublishingStatistics(self._count, self._delivered, self._repeated, self._delivery_time.statistics())
 
     def keeps(self, topic: str) -> bool:
         """Whether plain messages of that topic are archived."""
@@ -323,6 +328,7 @@ class Publishing:
                 write((), more)
                 self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
             self.deliver(copies, message)
+            self.timed(event.published, len(copies))
             if self.spectator is not None:
                 self.spectator.seen(event, copies)
             if outbound is not None:
@@ -356,6 +362,7 @@ class Publishing:
                     trace.end("JournalFailed")
                 return
             self.deliver(copies, message)
+            self.timed(event.published, len(copies))
             if self.spectator is not None:
                 self.spectator.seen(event, copies)
             if event.when is not None:
@@ -406,6 +413,11 @@ class Publishing:
         """So many were published and go out, but not one by one."""
         self._count += events
         self._delivered += copies
+
+    def timed(self, published: Instant, copies: int) -> None:
+        """So many copies of what was published then have been handed over."""
+        if copies:
+            self._delivery_time.add((self.now() - published) / MICROSECONDS, copies)
 
     def deliver(self, targets: Sequence[Target], message: Message) -> None:
         """A copy for each of them."""

@@ -135,6 +135,7 @@ class Qos0Batch:
                 self._send(each)
             except Exception:  # nobody else is to miss anything
                 log.exception("client %r did not get %d messages", each.target.session.client, len(each.events))
+        publishing.timed(self._at, sum(len(each.events) for each in copies))
         if publishing.spectator is not None:
             publishing.spectator.seen_together(
                 last - first,

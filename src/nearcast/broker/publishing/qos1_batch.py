@@ -119,6 +119,8 @@ class Qos1Batches:
 
     def _written(self, failed: JournalFailed | None) -> None:
         kept: dict[Promiser, list[tuple[int, bool]]] = {}
+        if failed is None:
+            self._publishing.timed(self._at, self._count)
         # Whatever goes wrong with one of them, all the others are delivered and answered.
         for each, copies in zip(self._promised, self._copies, strict=False):  # the rest goes another way
             try:

@@ -23,6 +23,7 @@ from nearcast.model.geometry import Point
 from nearcast.model.subscription import HIGHEST_QOS, Subscription
 from nearcast.model.time import Instant
 from nearcast.model.topic import TopicTrie, topic_matches
+from nearcast.runtime.durations import FAST, Durations, DurationStatistics
 
 MOST_ROUTES: Final = 100_000
 """Beyond that, all are forgotten: whoever publishes on ever new topics gains nothing by them."""
@@ -107,17 +108,7 @@ class RouterStatistics:
     matched: int
     """Events that the matcher was asked for."""
 
-
-@dataclass(slots=True, eq=False)
-class Stopwatch:
-    """What matching costs, while somebody wants to know."""
-
-    events: int = 0
-    seconds: float = 0.0
-
-    def add(self, events: int, seconds: float) -> None:
-        self.events += events
-        self.seconds += seconds
+    match_time: DurationStatistics
 
 
 def _nothing() -> None: ...
@@ -153,13 +144,14 @@ class Router:
     watch: Callable[[Session], None] | None = None
     """Told of every session whose subscriptions have changed."""
 
-    stopwatch: Stopwatch | None = None
+    match_time: Durations = field(default_factory=lambda: Durations(FAST))
+    """Of one event each."""
 
     _hits: int = 0
     _matched: int = 0
 
     def statistics(self) -> RouterStatistics:
-        return RouterStatistics(len(self._routes), self._hits, self._matched)
+        return RouterStatistics(len(self._routes), self._hits, self._matched, self.match_time.statistics())
 
     # Subscriptions
 
@@ -293,12 +285,9 @@ class Router:
     def targets(self, event: Event, channel: str | None = None) -> Route:
         """Who gets the event: each client once, and each group."""
         self._matched += 1
-        if self.stopwatch is None:
-            receivers = self.matcher.match(event)
-        else:
-            begun = perf_counter()
-            receivers = self.matcher.match(event)
-            self.stopwatch.add(1, perf_counter() - begun)
+        begun = perf_counter()
+        receivers = self.matcher.match(event)
+        self.match_time.add(perf_counter() - begun)
         # Whoever accepts what is addressed to it may get it without that subscription.
         if not self._by_schemes and event.to is None:
             single = self._single
@@ -317,8 +306,8 @@ class Router:
         """What the matcher says to events that are all published now, while it is alone to decide."""
         begun = perf_counter()
         matches = self.matcher.match_batch(events)
-        if self.stopwatch is not None:
-            self.stopwatch.add(len(matches), perf_counter() - begun)
+        count = len(matches)
+        self.match_time.add((perf_counter() - begun) / max(count, 1), count)
         self._matched += len(matches)
         return matches
 
