@@ -169,6 +169,10 @@ class Rig:
     def unrestricted(self) -> bool:
         return True
 
+    @property
+    def may_observe(self) -> bool:
+        return True
+
     def check_event(self, event: Event) -> None:
         self.events.append(event)
 

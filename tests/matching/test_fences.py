@@ -98,6 +98,20 @@ def test_the_index_equals_the_definition(world: tuple[dict[int, Area], list[int]
     assert len(index) == len(areas)
 
 
+@given(worlds())
+@settings(deadline=None)
+def test_those_that_cover_a_place_are_found(world: tuple[dict[int, Area], list[int], list[Way]]) -> None:
+    areas, gone, ways = world
+    index: FenceIndex[int] = FenceIndex()
+    for key, area in areas.items():
+        index.put(key, area)
+    for key in gone:
+        index.remove(key)
+        del areas[key]
+    for place in [place for way in ways for place in way]:
+        assert sorted(index.covering(place)) == sorted(key for key, area in areas.items() if area.covers(place))
+
+
 def test_a_fence_that_is_replaced_is_the_new_one() -> None:
     index: FenceIndex[str] = FenceIndex()
     index.put("gate", Circle(10, Point(49.87, 8.65)))

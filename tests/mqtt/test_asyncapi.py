@@ -33,6 +33,12 @@ new Parser().parse(text).then(({ document, diagnostics }) => console.log(JSON.st
 )));
 """
 
+FOR_PRESENCE = {
+    names.STAY: ("$nearcast/presence/stay/+", [(names.AREA, '{"circle": 500, "at": [8.6512, 49.8728]}')]),
+    names.AROUND: ("$nearcast/presence/near/+", [(names.AREA, "50")]),
+}
+"""Where a property stands that is for presence only, and what must stand beside it."""
+
 PROPERTIES = {
     "PublishProperties": names.PUBLISH_PROPERTIES,
     "DeliveryProperties": names.DELIVERY_PROPERTIES,
@@ -67,11 +73,14 @@ def test_the_properties_are_those_of_the_contract(schema: str) -> None:
 
 
 def test_the_channels_are_the_topics_of_the_contract() -> None:
-    reserved = {
-        kind.topic
-        + {"context/": "{name}", "announce/": "{topic}", "more/": "{filter}", "enough/": "{filter}"}.get(kind.value, "")
-        for kind in ReservedTopic
+    rest = {
+        "context/": "{name}",
+        "announce/": "{topic}",
+        "more/": "{filter}",
+        "enough/": "{filter}",
+        "presence/": "{kind}/{client}",
     }
+    reserved = {kind.topic + rest.get(kind.value, "") for kind in ReservedTopic}
     addresses = {channel["address"] for channel in DOCUMENT["channels"].values()}
     assert addresses == {"{topic}", f"{names.PREFIX}{{options}}/{{topic}}"} | reserved
 
@@ -101,7 +110,8 @@ def test_every_example_can_be_read() -> None:
             read.event("e", 0, None, point_in("49.8,8.6"))
     for name in names.SUBSCRIBE_PROPERTIES:
         for text in examples("SubscribeProperties", name):
-            subscription_request("t", [(name, text)]).subscription(1_800_000_000_000_000)
+            topic, area = FOR_PRESENCE.get(name, ("t", []))
+            subscription_request(topic, [(name, text), *area]).subscription(1_800_000_000_000_000)
     for tree in SCHEMAS["Area"]["examples"]:
         area_text.area_in(json.dumps(tree))
     messages = DOCUMENT["components"]["messages"]

@@ -23,6 +23,7 @@ from nearcast.broker.erasing.live import ErasingStatistics, LiveErasing
 from nearcast.broker.federation.federation import Federation
 from nearcast.broker.federation.statistics import FederationStatistics
 from nearcast.broker.logs import ProblemLog
+from nearcast.broker.observation.observation import Observation, ObservationStatistics
 from nearcast.broker.presence import Presence, PresenceStatistics
 from nearcast.broker.publishing.batching import Batching, BatchingStatistics
 from nearcast.broker.publishing.entries import message_in
@@ -74,6 +75,7 @@ class BrokerStatistics:
     publishing: PublishingStatistics
     routing: RouterStatistics
     presence: PresenceStatistics
+    observation: ObservationStatistics
     journal: JournalStatistics
     archive: ArchiveStatistics
     access: AccessStatistics
@@ -129,6 +131,8 @@ class Broker:
             settings.schemes, self.clock, self.journal, self.sessions.all, self.presence, loop.call_soon
         )
         self.router.schemes = self.scheming.live
+        self.observation: Final = Observation(self.journal, self.sessions, self.presence, now, loop.call_later)
+        self.router.observers = self.observation
         self.retained: Final = Retained(self.journal, now)
         self.temporal: Final = TemporalService(
             self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later
@@ -165,7 +169,7 @@ class Broker:
             now,
             settings.session.max_expiry // MICROSECONDS,
             self.scheming,
-            self.temporal.forget,
+            lambda session: [*self.temporal.forget(session), *self.observation.forget(session)],
         )
         self.reserved: Final = ReservedTopics(
             self.presence, quotas, {ReservedTopic.SCHEME: self.scheming.heard, **self.temporal.handlers()}, now
@@ -241,6 +245,7 @@ class Broker:
             publishing=self.publishing.statistics(),
             routing=self.router.statistics(),
             presence=self.presence.statistics(),
+            observation=self.observation.statistics(),
             journal=self.journal.statistics(),
             archive=self.archive.statistics(),
             access=self.access.statistics(),
@@ -271,6 +276,7 @@ class Broker:
         self.retained.load()
         self.presence.load(self.sessions.all)
         self.scheming.load()
+        self.observation.begin_loading()
         for client, rows in subscriptions.items():
             for row in rows:
                 try:
@@ -281,6 +287,7 @@ class Broker:
         if self.federation is not None:
             self.federation.load()
         self._restore_messages()
+        self.observation.load()
         self.temporal.resume()
         if self.federation is not None:
             self.federation.resume()
@@ -369,6 +376,7 @@ class Broker:
         self.scheming.stop()
         self.sessions.flush()
         self.presence.flush()
+        self.observation.close()
         self.temporal.close()
         self.access.close()
         self.archive.close()

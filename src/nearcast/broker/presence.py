@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,14 +10,17 @@ import msgspec
 
 from nearcast.broker.known_context import KnownContext
 from nearcast.broker.sessions.session import Session
+from nearcast.errors import JournalFailed
 from nearcast.journal import ClientEntry, ContextEntry, Journal, LateReportEntry, Put, ReportEntry, Then
 from nearcast.matching import Matcher
 from nearcast.model.event import Event
 from nearcast.model.fixes import FixOrder, FixRules, Treatment
 from nearcast.model.geometry import Point
 from nearcast.model.history import IMPLICIT_CONTEXT
+from nearcast.model.presence import Way
 from nearcast.model.time import Instant
 from nearcast.model.values import Value
+from nearcast.mqtt.observations import Consent, consent_in
 from nearcast.mqtt.positions import ContextReport, PositionReport, context_in, context_payload
 
 PRESENCE: Final = "presence"
@@ -34,6 +37,9 @@ class PresenceRow(msgspec.Struct, frozen=True, array_like=True):
     fixed: tuple[float, float, Instant] | None = None
     """Where it was last for sure, and when."""
 
+    observable: bytes = b""
+    """Who may observe it, as it said; nothing: nobody."""
+
 
 @dataclass(slots=True, eq=False)
 class Present:
@@ -47,6 +53,9 @@ class Present:
     fixed_at: Instant = 0
     order: FixOrder | None = None
     """Of the times that it says; most say none."""
+
+    consent: Consent | None = None
+    """Who may observe it; none: nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,21 @@ class PresenceStatistics:
 
 Watch = Callable[[str, Instant], None]
 """Told of every client of which something has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What follows from ways that somebody watches: to be written with them, and to be done when that is on disk."""
+
+    puts: Sequence[Put]
+    of: Sequence[Session]
+    """Whose ways these were."""
+
+    then: Callable[[], None]
+
+
+Passing = Callable[[Sequence[tuple[Session, Way]]], Told | None]
+"""Told of ways in their order, while somebody watches."""
 
 
 def _nobody(_client: str, _at: Instant) -> None: ...
@@ -87,6 +111,10 @@ class Presence:
 
     willing: Callable[[str], None] = _nothing_of
     """Told of every client that begins or ends to take what is addressed to it without a subscription."""
+
+    passing: Passing | None = None
+    agreed: Callable[[Session, Consent | None], None] | None = None
+    """Told of every client that lets itself be observed by others than before, or by nobody, and what held before."""
 
     accepting: set[str] = field(default_factory=set)
     """Who takes what is addressed to it without a subscription."""
@@ -118,6 +146,20 @@ class Presence:
     def position(self, client: str) -> Point | None:
         present = self._present.get(client)
         return None if present is None else present.position
+
+    def fixed(self, client: str) -> Point | None:
+        """Where it was last for sure."""
+        present = self._present.get(client)
+        return None if present is None else present.fixed
+
+    def consent(self, client: str) -> Consent | None:
+        """Who may observe it; none: nobody."""
+        present = self._present.get(client)
+        return None if present is None else present.consent
+
+    def fixed_clients(self) -> Iterator[tuple[str, Point]]:
+        """Everybody of whom it is known for sure where it was last."""
+        return ((client, present.fixed) for client, present in self._present.items() if present.fixed is not None)
 
     def takes_addressed(self, client: str) -> bool:
         """Whether it takes what is addressed to it without a subscription."""
@@ -187,6 +229,7 @@ class Presence:
 
     def _move(self, session: Session, report: PositionReport | None, then: Then | None) -> None:
         present, at = self._of(session), self.now()
+        before, left = present.fixed, present.fixed_at
         if report is None:
             present.position = position = None
             if session.client in self.matcher:
@@ -201,8 +244,25 @@ class Presence:
                 present.fixed_at = at if report.time is None else max(report.time, present.fixed_at)
         self._reports += 1
         entry = ReportEntry(at, session.identity, *(_degrees(position)))
-        self._write(session, entry, then)
+        told = None
+        if self.passing is not None and not (report is not None and report.accuracy is not None):
+            told = self.passing(((session, Way(before, left, present.fixed, present.fixed_at if report else at)),))
+        if told is None:
+            self._write(session, entry, then)
+        else:
+            self._write_told([entry], told, then)
         self.watch(session.client, at)
+
+    def _write_told(self, entries: Sequence[ReportEntry], told: Told, then: Then | None) -> None:
+        """Together with where everybody is: after a restart nothing is told twice of the same way, and nothing never."""
+
+        def written(failed: JournalFailed | None) -> None:
+            told.then()  # it has happened, and memory holds it, even if the disk does not
+            if then is not None:
+                then(failed)
+
+        rows = [self._row(session) for session in told.of]
+        self.journal.write(entries, [*rows, *told.puts], written)
 
     def moved_one_by_one(self, reports: Iterable[tuple[Session, PositionReport]]) -> None:
         """As ``moved_together``, which is worth it for more of them."""
@@ -214,13 +274,16 @@ class Presence:
         """Many at once, none of them twice, all of them ``judged``, and nobody waits for the disk."""
         at, dirty = self.now(), self._dirty
         clients, lat, lon, entries = [], [], [], []
+        ways: list[tuple[Session, Way]] | None = None if self.passing is None else []
         for session, report in reports:
             client, position = session.client, report.point
             present = self._of(session)
             present.position = position
             if report.accuracy is None:
-                present.fixed = position
-                present.fixed_at = at if report.time is None else max(report.time, present.fixed_at)
+                time = at if report.time is None else max(report.time, present.fixed_at)
+                if ways is not None:
+                    ways.append((session, Way(present.fixed, present.fixed_at, position, time)))
+                present.fixed, present.fixed_at = position, time
             dirty[client] = session
             clients.append(client)
             lat.append(position.lat)
@@ -228,7 +291,11 @@ class Presence:
             entries.append(ReportEntry(at, session.identity, position.lat, position.lon))
         self.matcher.move_together(clients, lat, lon)
         self._reports += len(entries)
-        self.journal.write(entries)
+        told = self.passing(ways) if self.passing is not None and ways else None
+        if told is None:
+            self.journal.write(entries)
+        else:
+            self._write_told(entries, told, None)
         for client in clients:
             self.watch(client, at)
 
@@ -261,13 +328,27 @@ class Presence:
         self._write(session, entry, then)
         self.willing(session.client)
 
+    def observable(self, session: Session, consent: Consent, then: Then | None = None) -> None:
+        """Who may observe it."""
+        self.settle()
+        present = self._of(session)
+        before, present.consent = present.consent, None if consent.is_empty else consent
+        if self.agreed is not None and present.consent != before:
+            self.agreed(session, before)
+        self.journal.write((), (self._row(session),), then)
+
     def forget(self, session: Session) -> list[Put]:
         """Its session is over: the contexts are deregistered with it (product.md)."""
         self.settle()
         self._dirty.pop(session.client, None)
         self.accepting.discard(session.client)
-        present = self._present.pop(session.client, None) or Present()
         at = self.now()
+        known = self._present.get(session.client)
+        if self.passing is not None and known is not None and known.fixed is not None:
+            told = self.passing(((session, Way(known.fixed, known.fixed_at, None, at)),))
+            if told is not None:
+                self.journal.write((), told.puts, lambda _failed: told.then())
+        present = self._present.pop(session.client, None) or Present()
         # The last one says that nothing is known any more, not even that it is there.
         entries = [ContextEntry(at, session.identity, name, None) for name in (*present.contexts, IMPLICIT_CONTEXT)]
         gone = [ReportEntry(at, session.identity, None, None)] if present.position is not None else []
@@ -309,6 +390,7 @@ class Presence:
             session.client in self.accepting,
             None if present.order is None else present.order.newest,
             None if present.fixed is None else (present.fixed.lat, present.fixed.lon, present.fixed_at),
+            b"" if present.consent is None else present.consent.payload(),
         )
         return msgspec.msgpack.encode(row)
 
@@ -343,6 +425,8 @@ class Presence:
                 present.order = FixOrder(row.newest, ((row.newest, present.position),))
         if row.fixed is not None:
             present.fixed, present.fixed_at = Point(*row.fixed[:2]), row.fixed[2]
+        if row.observable:
+            present.consent = consent_in(row.observable)
         for name, text in row.contexts.items():
             present.contexts[name] = _unpacked(text)
             self.matcher.register_context(client, name, present.contexts[name])

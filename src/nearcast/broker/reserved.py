@@ -16,6 +16,7 @@ from nearcast.errors import Denied, InvalidContext, InvalidProperty, JournalFail
 from nearcast.journal import Then
 from nearcast.model.time import Instant
 from nearcast.mqtt.names import Reserved, ReservedTopic
+from nearcast.mqtt.observations import consent_in
 from nearcast.mqtt.positions import context_in, position_in
 
 Answer = Callable[[NearcastError | None], None]
@@ -53,8 +54,10 @@ class ReservedTopics:
                 if payload not in {b"true", b"false"}:
                     raise InvalidProperty(f"the payload is true or false, not {payload[:20]!r}")
                 self.presence.accepts(session, payload == b"true", then)
-            case ReservedTopic.PROBLEMS:
-                raise InvalidProperty(f"{topic.kind.topic} is where the broker tells of problems; subscribe to it")
+            case ReservedTopic.OBSERVABLE:
+                self.presence.observable(session, consent_in(payload), then)
+            case ReservedTopic.PROBLEMS | ReservedTopic.PRESENCE:
+                raise InvalidProperty(f"{topic.kind.topic} is where only the broker speaks; subscribe to it")
             case kind:
                 self.handlers[kind](session, principal, topic.rest, payload, then)
 

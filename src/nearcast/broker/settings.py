@@ -153,6 +153,9 @@ class RuleSettings(Section, frozen=True, kw_only=True):
     query: bool = False
     """Whether stored events may be asked for by HTTP."""
 
+    observe: bool = False
+    """Whether other clients may be observed, those that let themselves be."""
+
     def __post_init__(self) -> None:
         if not (self.users or self.groups or self.anonymous):
             raise InvalidSettings(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import quote
 
 from mqtt5 import PublishPacket
 
@@ -22,6 +23,7 @@ from nearcast.client.attributes import Place, attributes_of, moment_text, point_
 from nearcast.client.events import Events
 from nearcast.client.inbox import ADDRESSED, Inbox, InboxStatistics, Stream, StreamStatistics, checked
 from nearcast.client.link import Link, LinkStatistics, Listener, Terms
+from nearcast.client.notices import Notices
 from nearcast.client.presence import Motion, Presence, Statement, position_statement
 from nearcast.client.protocol import Delivered
 from nearcast.client.publications import HERE, Here, Outgoing, made
@@ -36,10 +38,11 @@ from nearcast.model.geometry import Point
 from nearcast.model.predicate import Predicate
 from nearcast.model.predicate_text import to_text as predicate_text
 from nearcast.model.temporal import TemporalPredicate
-from nearcast.model.time import MICROSECONDS
+from nearcast.model.time import MICROSECONDS, duration_text, instant
 from nearcast.mqtt import names
 from nearcast.mqtt.client_ids import generated
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.observations import Consent, consent_of
 from nearcast.mqtt.positions import PositionReport
 from nearcast.mqtt.requests import subscription_request
 from nearcast.runtime.live.clock import LiveClock
@@ -135,21 +138,28 @@ class Client(Listener):
         lon: float | None = None,
         speed: float | None = None,
         heading: float | None = None,
+        fixed_at: str | datetime | None = None,
+        accuracy: float | None = None,
         qos: int = 1,
         attributes: Mapping[str, object] | None = None,
         **named: object,
     ) -> None:
         """Say where this client is, and what its context is; attributes that are not named stay as they are, ``None`` takes one away.
 
-        A text that begins with ``/`` is a ``Path``; in ``attributes`` everything is taken as it stands.
+        A text that begins with ``/`` is a ``Path``; in ``attributes`` everything is taken as it stands.  ``fixed_at`` says when it was
+        there, if that was not now, and ``accuracy`` within how many metres.
         """
         now = self._now()
-        report = self._presence.move(now, Motion(lat, lon, speed, heading))
-        told = None if report is None or self._schemes.moved(now, report) else report
-        context = self._presence.context(named, attributes, None if told is None else told.point)
+        time = None if fixed_at is None else instant(fixed_at)
+        report = self._presence.move(now, Motion(lat, lon, speed, heading, time, accuracy))
+        by_scheme = report is not None and self._schemes.moved(now, report)
+        # Whoever is observed, or watches what is around it, must be known exactly.
+        told = None if by_scheme and not self._is_exact else report
+        plain = told is None or told.is_plain
+        context = self._presence.context(named, attributes, told.point if told is not None and plain else None)
         if context is not None:
             await self._say(context, qos)
-        elif told is not None:
+        if told is not None and (context is None or not plain):
             await self._say(position_statement(told), qos)
         if qos:
             await self._schemes.heard()
@@ -170,6 +180,54 @@ class Client(Listener):
     async def accept_addressed(self, accept: bool = True) -> None:
         """Whether events that are addressed to a context of this client come without a subscription (read ``addressed``)."""
         await self._say(self._presence.accept(accept))
+
+    async def observable(
+        self, everybody: bool = False, *, users: Iterable[str] = (), clients: Iterable[str] = ()
+    ) -> None:
+        """Say who may observe this client (``presence``): everybody, these, or nobody any more."""
+        consent = Consent(everybody=True) if everybody else consent_of(users, clients)
+        began = self._presence.consent.is_empty and not consent.is_empty
+        await self._say(self._presence.observable(consent))
+        if began and self.position is not None and self._schemes.active:
+            await self._say(position_statement(PositionReport(self.position)))
+
+    def presence(
+        self,
+        kind: str = "+",
+        *,
+        within: Area | float,
+        at: Place | None = None,
+        around: str | None = None,
+        who: str | None = None,
+        where: str | Predicate | None = None,
+        stay: str | timedelta | None = None,
+        qos: int = 1,
+        name: str | None = None,
+        limit: int = 1000,
+    ) -> Notices:
+        """Be told of other clients that let this one know; read the result with ``async for``.
+
+        ``kind`` is ``enter``, ``leave``, ``cross``, ``stay`` or ``near`` (``+``: all that fits).  ``within`` is the area that is watched,
+        or metres around ``at``; without ``at``, those around this client or around the one that ``around`` names, to be told who comes near.
+        """
+        given = {
+            names.AREA: _area_text(within, at),
+            names.WHERE: predicate_text(where) if isinstance(where, Predicate) else where,
+            names.STAY: _duration_text(stay),
+            names.AROUND: around,
+            names.NAME: name or None,
+        }
+        topic = f"{ReservedTopic.PRESENCE.topic}{kind}/{'+' if who is None else quote(who, safe='')}"
+        request = subscription_request(topic, [(key, value) for key, value in given.items() if value is not None])
+        return Notices(self._subscriptions.events(Stream(ADDRESSED, request, limit, qos, None, retained=False)))
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether the broker is told exactly where this client is, whatever its filter scheme says."""
+        watching = (
+            stream.request is not None and stream.request.observation for stream in self._inbox.streams.values()
+        )
+        return not self._presence.consent.is_empty or any(watching)
 
     # Publishing
 
@@ -308,8 +366,10 @@ class Client(Listener):
     async def _restore(self) -> None:
         """The broker has forgotten this client: tell it everything again."""
         statements = list(self._presence.everything())
-        if self.position is not None and not self._schemes.active:
+        if self.position is not None and (self._is_exact or not self._schemes.active):
             statements.insert(0, position_statement(PositionReport(self.position)))
+        if not self._presence.consent.is_empty:  # before anything that others are to be told of
+            statements.insert(0, self._presence.observable(self._presence.consent))
         for statement in statements:
             try:
                 await self._say(statement)
@@ -389,6 +449,10 @@ def _area_text(within: Area | float | None, at: Place | None) -> str | None:
         return None
     area = within if isinstance(within, Area) else Circle(within)
     return area_text(area if at is None else area.anchored(point_of(at, "at")))
+
+
+def _duration_text(length: str | timedelta | None) -> str | None:
+    return duration_text(length // timedelta(microseconds=1)) if isinstance(length, timedelta) else length
 
 
 def _seconds(expiry: str | float | timedelta) -> int:

@@ -17,6 +17,7 @@ from nearcast.model.time import Instant
 from nearcast.model.topic import checked_topic
 from nearcast.model.values import Value
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.observations import NOBODY, Consent
 from nearcast.mqtt.positions import ContextReport, PositionReport, compact_position, context_payload
 
 DEFAULT: Final = "default"
@@ -40,15 +41,18 @@ class Motion:
     lon: float | None = None
     speed: float | None = None
     heading: float | None = None
+    time: Instant | None = None
+    accuracy: float | None = None
 
     def report(self) -> PositionReport | None:
         if self.lat is None and self.lon is None:
-            if self.speed is not None or self.heading is not None:
-                raise InvalidPosition("speed and heading say how a position changes; give lat and lon too")
+            if any(said is not None for said in (self.speed, self.heading, self.time, self.accuracy)):
+                raise InvalidPosition("speed, heading, time and accuracy are those of a position; give lat and lon too")
             return None
         if self.lat is None or self.lon is None:
             raise InvalidPosition("a position has both lat and lon")
-        return PositionReport(on_the_wire(Point(self.lat, self.lon)), self.speed, self.heading)
+        point = on_the_wire(Point(self.lat, self.lon))
+        return PositionReport(point, self.speed, self.heading, self.time, self.accuracy)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +63,7 @@ class Presence:
     own: Own = field(default_factory=Own)
     contexts: dict[str, dict[str, Value]] = field(default_factory=dict)
     accepts: bool = False
+    consent: Consent = NOBODY
     announced: dict[str, Proximity] = field(default_factory=dict)
 
     @property
@@ -105,6 +110,10 @@ class Presence:
         self.accepts = accept
         return Statement(ReservedTopic.ACCEPT.topic, b"true" if accept else b"false", "the wish for addressed events")
 
+    def observable(self, consent: Consent) -> Statement:
+        self.consent = consent
+        return Statement(ReservedTopic.OBSERVABLE.topic, consent.payload(), "who may observe this client")
+
     # Announcements
 
     def announce(self, topic: str, area: Area | float, at: Point | None) -> Statement:
@@ -137,7 +146,7 @@ class Presence:
     # Telling it again
 
     def everything(self) -> Iterator[Statement]:
-        """All that a broker needs to be told that knows nothing of this client; its position apart."""
+        """All that a broker needs to be told that knows nothing of this client; its position, and who may know of it, apart."""
         for name, attributes in self.contexts.items():
             yield self.register(name, attributes)
         if self.accepts:

@@ -143,6 +143,8 @@ class Subscriptions:
         stream.request, stream.identifier = request, self._identifier(request)
         stream.begun = self._now()
         stream.ends = request.subscription(stream.begun).frame.until
+        if request.observation is not None:
+            return  # the broker alone knows of the others: there is nothing to check here
         no_local = stream.check is not None and stream.check.no_local
         stream.check = checked(request, stream.begun, stream.qos, no_local=no_local)
 

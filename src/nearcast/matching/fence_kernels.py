@@ -247,6 +247,57 @@ def ways(fences: Fences, many: int, built: int, grid: FenceGrid, each: Ways, met
     return DONE
 
 
+@kernel
+def around(
+    fences: Fences,
+    many: int,
+    built: int,
+    grid: FenceGrid,
+    lat: float,
+    lon: float,
+    stamp: int,
+    out: Int32s,
+    keys: Int64s,
+) -> int:
+    """Fences that may cover a place, into ``out``, which has room for all of them; how many."""
+    at = 0
+    everywhere = False
+    for k in range(grid.levels.shape[0]):
+        n = cells_of(lat, lon, 0.1, grid.levels[k], keys)
+        if n < 0:
+            everywhere = True
+            break
+        for i in range(n):
+            slot = slot_of(grid.table, keys[i])
+            if grid.table[slot, KEY] != keys[i]:
+                continue
+            start = grid.table[slot, START]
+            for j in range(start, start + grid.table[slot, CELL_COUNT]):
+                at = _reaches(fences, grid.numbers[j], lat, lon, stamp, out, at)
+    if everywhere:
+        for fence in range(built):
+            at = _reaches(fences, fence, lat, lon, stamp, out, at)
+    else:
+        for j in range(grid.wide.shape[0]):
+            at = _reaches(fences, grid.wide[j], lat, lon, stamp, out, at)
+    for fence in range(built, many):
+        at = _reaches(fences, fence, lat, lon, stamp, out, at)
+    return at
+
+
+@inlined
+def _reaches(fences: Fences, fence: int, lat: float, lon: float, stamp: int, out: Int32s, at: int) -> int:
+    """Write the fence down, once, if the circle around it holds the place."""
+    if fences.kind[fence] == GONE or fences.stamp[fence] == stamp:
+        return at
+    fences.stamp[fence] = stamp
+    metres, radius = haversine(fences.lat[fence], fences.lon[fence], lat, lon), fences.radius[fence]
+    if metres > radius + doubt(metres + radius):
+        return at
+    out[at] = fence
+    return at + 1
+
+
 @inlined
 def _less(lon: float, other: float) -> float:
     """The difference of two longitudes, the short way."""

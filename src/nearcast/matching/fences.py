@@ -66,6 +66,7 @@ class FenceIndex(Generic[K]):
         self._scratch: Final = np.empty(MOST_CELLS, np.int64)
         self._met = _room(1024)
         self._left_to_the_model = 0
+        self._near: Int32s = np.empty(0, np.int32)
 
     def __len__(self) -> int:
         return len(self._number)
@@ -139,9 +140,26 @@ class FenceIndex(Generic[K]):
 
     def covering(self, point: Point) -> Iterator[K]:
         """The fences that somebody there is in."""
-        for key, number in self._number.items():
-            area = self._areas[number]
-            if area is not None and area.covers(point):
+        self._build()
+        progress = self._met.progress
+        progress[kernels.STAMP] += 1
+        many = len(self._keys)
+        if len(self._near) < many:
+            self._near = np.empty(len(self._columns.kind), np.int32)
+        found = kernels.around(
+            self._columns,
+            many,
+            self._built,
+            self._grid,
+            point.lat,
+            point.lon,
+            int(progress[kernels.STAMP]),
+            self._near,
+            self._scratch,
+        )
+        for number in self._near[:found].tolist():
+            key, area = self._keys[number], self._areas[number]
+            if key is not None and area is not None and area.covers(point):
                 yield key
 
     def _build(self) -> None:

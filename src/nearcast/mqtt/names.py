@@ -32,7 +32,9 @@ SINCE: Final = "nc-since"
 UNTIL: Final = "nc-until"
 BATCH: Final = "nc-batch"
 NAME: Final = "nc-name"
-SUBSCRIBE_PROPERTIES: Final = frozenset({AREA, WHERE, SINCE, UNTIL, BATCH, NAME})
+STAY: Final = "nc-stay"
+AROUND: Final = "nc-around"
+SUBSCRIBE_PROPERTIES: Final = frozenset({AREA, WHERE, SINCE, UNTIL, BATCH, NAME, STAY, AROUND})
 UNSUBSCRIBE_PROPERTIES: Final = frozenset({NAME})
 
 SCHEMES: Final = "nc-schemes"
@@ -58,6 +60,8 @@ class ReservedTopic(enum.Enum):
     ANNOUNCE = "announce/"
     SCHEME = "scheme"
     PROBLEMS = "problems"
+    OBSERVABLE = "observable"
+    PRESENCE = "presence/"
 
     @property
     def topic(self) -> str:

@@ -14,6 +14,7 @@ from nearcast.model.time import Instant, TimeFrame
 from nearcast.model.time import to_text as instant_text
 from nearcast.model.topic import checked_topic_filter
 from nearcast.mqtt import names
+from nearcast.mqtt.observations import Observation, observation
 from nearcast.mqtt.options import Properties, without_prefix
 
 LARGEST_BATCH: Final = 1_000_000
@@ -40,6 +41,8 @@ class SubscriptionRequest:
     name: str = ""
     addressed: bool = False
     """It said something to nearcast: a property of its own, or the prefix."""
+    observation: Observation | None = None
+    """It asks to be told of clients, not of events."""
 
     @property
     def id(self) -> str:
@@ -69,6 +72,9 @@ class SubscriptionRequest:
             names.BATCH: None if self.batch is None else str(self.batch),
             names.NAME: self.name or None,
         }
+        if self.observation is not None:
+            # It has no time frame: it begins when it is made.
+            given |= {names.SINCE: None, **self.observation.properties()}
         return [(name, value) for name, value in given.items() if value is not None]
 
 
@@ -76,18 +82,23 @@ def subscription_request(topic_filter: str, properties: Iterable[tuple[str, str]
     """Read one filter of a SUBSCRIBE, or the ``InvalidInput`` that says what is wrong with it."""
     topic, group, options = _taken_apart(topic_filter)
     own = _own(names.SUBSCRIBE_PROPERTIES, properties, options)
-    area = own.get(names.AREA)
+    text = own.get(names.AREA)
+    area = None if text is None else area_in(text)
+    observed = observation(topic, area, own)
+    if observed is not None and group is not None:
+        raise InvalidTopic("what one is told of other clients is for oneself: presence is not shared")
     return SubscriptionRequest(
         topic_filter,
         topic,
         group,
-        None if area is None else area_in(area),
+        area,
         own.get(names.WHERE),
         own.get(names.SINCE),
         own.get(names.UNTIL),
         _batch(own.get(names.BATCH)),
         own.get(names.NAME, ""),
         bool(own) or options is not None,
+        observed,
     )
 
 

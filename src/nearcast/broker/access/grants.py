@@ -30,6 +30,7 @@ class Grant:
     may_address: bool = False
     plans: bool = False
     query: bool = False
+    observe: bool = False
 
     @property
     def allows_plain(self) -> bool:
@@ -70,6 +71,14 @@ class Grant:
             asked = "begins at the beginning of time" if since is None else f"begins {duration_text(now - since)} ago"
             return f"the subscription {asked}, and may at most {duration_text(self.history_at_most)} (history_at_most)"
         return None
+
+    def objection_to_observing(self, area: Area) -> str | None:
+        """What it has against watching an area, if it lets its clients observe."""
+        if self.within is None:
+            return None
+        if area.is_relative:
+            return "an area around a client may go beyond the permitted one (within)"
+        return None if surely_within(self.within, area) else "the watched area goes beyond the permitted one (within)"
 
     @staticmethod
     def _objections_to_place(event: Event, permitted: Area) -> Iterator[str]:

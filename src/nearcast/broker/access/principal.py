@@ -8,6 +8,7 @@ from typing import Final
 
 from nearcast.broker.access.grants import Grant
 from nearcast.errors import Denied
+from nearcast.model.area import Area
 from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
@@ -17,6 +18,7 @@ REMEMBERED_TOPICS: Final = 256
 """Topics of which a client's right is remembered; then it starts afresh, so that nobody fills the memory by making topics up."""
 
 _ANSWERS: Final = frozenset({ReservedTopic.PROBLEMS.topic, ReservedTopic.SCHEME.topic})
+_PRESENCE: Final = ReservedTopic.PRESENCE.topic
 _CLIENT_ID_NOT_VALID: Final = 0x85
 
 
@@ -135,6 +137,8 @@ class Principal:
         """Whether one rule allows all that the filter matches; of a shared subscription, the part after the group counts."""
         if self._grants is None or topic_filter in _ANSWERS:
             return True
+        if topic_filter.startswith(_PRESENCE):
+            return self.may_observe
         if topic_filter.startswith(SHARE):
             topic_filter = topic_filter.split("/", 2)[-1]
         return any(grant.may_subscribe(topic_filter) for grant in self._grants)
@@ -167,6 +171,32 @@ class Principal:
         if not asking:
             raise Denied(f"no rule allows {self} to query; ask for one with query = true")
         self._check_interest(asking, subscription, now)
+
+    @property
+    def may_observe(self) -> bool:
+        """Whether it may be told of other clients at all."""
+        return self._grants is None or any(grant.observe for grant in self._grants)
+
+    def may_watch(self, area: Area) -> bool:
+        """Whether one rule allows to watch that area."""
+        return self._grants is None or any(
+            grant.observe and grant.objection_to_observing(area) is None for grant in self._grants
+        )
+
+    def check_observation(self, area: Area) -> None:
+        """``Denied`` unless one rule allows to watch that area; whom one is told of there, they decide themselves."""
+        if self._grants is None:
+            return
+        refusals = []
+        for grant in self._grants:
+            if grant.observe:
+                objection = grant.objection_to_observing(area)
+                if objection is None:
+                    return
+                refusals.append(f"{grant.rule}: {objection}")
+        raise Denied(
+            " | ".join(refusals) or f"no rule allows {self} to observe others; ask for one with observe = true"
+        )
 
     def check_plan(self) -> None:
         """``Denied`` unless it may have mechanisms exchanged."""

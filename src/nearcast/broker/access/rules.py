@@ -63,6 +63,7 @@ class _Rule:
             may_address=rule.may_address,
             plans=rule.plans,
             query=rule.query,
+            observe=rule.observe,
         )
         self._is_personal: Final = any(_PLACEHOLDER.search(written) for written in (*rule.publish, *rule.subscribe))
 

@@ -90,6 +90,13 @@ class Schemes(Protocol):
     def exact_position(self, client: str) -> Point | None: ...
 
 
+class Observers(Protocol):
+    """Who is told of clients instead of events (``observation``)."""
+
+    def subscribe(self, session: Session, held: Held) -> None: ...
+    def unsubscribe(self, session: Session, held: Held) -> None: ...
+
+
 class Contexts(Protocol):
     """What a router needs to know of those clients whose areas are in the hands of filter schemes."""
 
@@ -121,6 +128,7 @@ class Router:
     now: Callable[[], Instant]
     matcher: Matcher = field(default_factory=Matcher)
     schemes: Schemes | None = None
+    observers: Observers | None = None
     _groups: dict[str, SharedGroup] = field(default_factory=dict)
     _routes: dict[str, Route] = field(default_factory=dict)
     _changing: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
@@ -162,6 +170,10 @@ class Router:
         if old is not None:
             self.unsubscribe(session, old)
         session.held[held.subscription.id] = held
+        if held.observation is not None:
+            if self.observers is not None:
+                self.observers.subscribe(session, held)
+            return
         if held.group is not None:
             self._share(session, held)
         elif self.schemes is not None and session.speaks_schemes and _is_relative(held.subscription):
@@ -182,6 +194,10 @@ class Router:
         self.settle()
         name = held.subscription.id
         if session.held.pop(name, None) is None:
+            return
+        if held.observation is not None:
+            if self.observers is not None:
+                self.observers.unsubscribe(session, held)
             return
         if held.group is not None:
             key = _share_key(held)
@@ -221,7 +237,7 @@ class Router:
             return
         self._by_schemes[session.client] = set()
         for held in session.held.values():
-            if held.group is None and not _is_relative(held.subscription):
+            if held.group is None and held.observation is None and not _is_relative(held.subscription):
                 self._beside.subscribe(session.client, held.subscription)
 
     def _share(self, session: Session, held: Held) -> None:
@@ -234,7 +250,7 @@ class Router:
 
     def _changed(self, session: Session) -> None:
         self._routes.clear()
-        own = [each for each in session.held.values() if each.group is None]
+        own = [each for each in session.held.values() if each.group is None and each.observation is None]
         single = Target.of(session, own) if len(own) == 1 else None
         if single is not None:
             self._single[session.client] = single

@@ -114,8 +114,12 @@ class Scheming:
 
     def _located(self, client: str, position: Point | None) -> None:
         session = self._sessions.get(client)
-        if session is not None:
-            self._presence.moved(session, position)
+        if session is None:
+            return
+        observes = any(held.observation is not None for held in session.held.values())
+        if position is None and (observes or self._presence.consent(client) is not None):
+            return  # its scheme knows no better, but it says itself where it is, because others are told
+        self._presence.moved(session, position)
 
     def carry_out(self, plan: str, scheme: str, clients: Sequence[str] | None) -> None:
         """A plan from outside; what it changes is recorded under its id."""

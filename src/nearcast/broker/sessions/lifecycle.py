@@ -128,7 +128,10 @@ class SessionLifecycle:
         """Rules may have changed since, and so may who uses the session."""
         before = len(session.held)
         for held in list(session.held.values()):
-            if not principal.may_subscribe(held.subscription.topic):
+            allowed = principal.may_subscribe(held.subscription.topic)
+            if held.observation is not None:
+                allowed = allowed and principal.may_watch(held.observation.area)
+            if not allowed:
                 self.past.end(session, held)
                 self.router.unsubscribe(session, held)
                 self.journal.write(puts=(self.sessions.subscription_row(session, held.subscription.id, None),))

@@ -27,6 +27,7 @@ from nearcast.model.event import Event
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
 from nearcast.mqtt.names import ReservedTopic
+from nearcast.mqtt.observations import Observation
 
 OUTGOING: Final = "outgoing"
 """Table of packet ids of quality 2 that are on their way to durable sessions."""
@@ -60,6 +61,10 @@ class Rights(Protocol):
 
     def may_publish_plain(self, topic: str) -> bool:
         """Whether it may publish there without a place."""
+
+    @property
+    def may_observe(self) -> bool:
+        """Whether it may be told of other clients at all."""
 
     def may_receive(self, topic: str) -> bool:
         """Whether it may get events of that topic without a subscription, because they are addressed to it."""
@@ -102,6 +107,9 @@ class Held:
 
     since: Instant = 0
     """When it was accepted."""
+
+    observation: Observation | None = None
+    """It is about clients, not about events."""
 
 
 @dataclass(slots=True, eq=False)

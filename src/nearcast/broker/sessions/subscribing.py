@@ -95,7 +95,8 @@ class Subscribing:
             codes.append(GRANTED[held.qos])
             if session.durable:
                 puts.append(self.sessions.subscription_row(session, held.subscription.id, row_of(held)))
-            entries.append(_entry(session, held, "subscribed", now))
+            if held.observation is None:  # records name nobody: who observes whom is for the audit
+                entries.append(_entry(session, held, "subscribed", now))
         replaced: list[Held] = []
         for held, request, _, _ in accepted:
             old = session.held.get(held.subscription.id)
@@ -137,7 +138,10 @@ class Subscribing:
         if request.group is not None and (relative or request.since is not None):
             raise InvalidTopic("members of a shared subscription have no place and no past in common; leave both out")
         held = held_of(request, int(wanted.max_qos), wanted.no_local, wanted.retain_as_published, identifier, now)
-        principal.check_subscription(held.subscription, now)
+        if request.observation is not None:
+            principal.check_observation(request.observation.area)
+        else:
+            principal.check_subscription(held.subscription, now)
         return held
 
     def restore(self, session: Session, row: SubscriptionRow) -> None:
@@ -164,7 +168,8 @@ class Subscribing:
             self.past.end(session, held)
             self.router.unsubscribe(session, held)
             ended.append(held)
-            entries.append(_entry(session, held, "unsubscribed", now))
+            if held.observation is None:
+                entries.append(_entry(session, held, "unsubscribed", now))
             if session.durable:
                 puts.append(self.sessions.subscription_row(session, held.subscription.id, None))
 
@@ -193,7 +198,7 @@ class Subscribing:
             self.past.start(session, held)
             return  # what is retained is among what is stored, or older than asked for
         handling = wanted.retain_handling
-        if held.group is not None or handling == RetainHandling.SEND_NEVER:
+        if held.group is not None or held.observation is not None or handling == RetainHandling.SEND_NEVER:
             return
         if handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS and known:
             return
@@ -238,6 +243,8 @@ def held_of(
     identifier: int | None,
     now: Instant,
 ) -> Held:
+    if request.observation is not None:
+        qos = min(qos, 1)  # nothing is told twice in one life of the broker, and more is not promised
     return Held(
         request.filter,
         request.name,
@@ -250,6 +257,7 @@ def held_of(
         request.group,
         tuple(request.resolved(now).properties()) if request.addressed else (),
         now,
+        request.observation,
     )
 
 

@@ -1,0 +1,335 @@
+"""Who is told of whom: ways come in, and whoever watches and may know gets a notice of what happened on them (``model.presence``).
+
+Permission is looked at when there is something to tell.  What somebody may not know leaves no trace at all: no answer, no count and no
+error depends on it, only the notice does not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from nearcast.broker.observation.notices import Notice, Notices, payload_of
+from nearcast.broker.observation.stays import Later, Stays
+from nearcast.broker.observation.watches import Passed, Step, Watch, Watches
+from nearcast.broker.presence import Presence, Told
+from nearcast.broker.sessions.session import Held, Session
+from nearcast.broker.sessions.sessions import Sessions
+from nearcast.errors import JournalFailed
+from nearcast.journal import Journal, Put
+from nearcast.model.evaluation import evaluate
+from nearcast.model.geometry import Point
+from nearcast.model.presence import Kind, Stay, Way, passages_in, stays_on
+from nearcast.model.time import Instant, to_text
+from nearcast.mqtt.observations import Consent, notice_topic
+
+APPEARED: Final = {"reason": "appeared"}
+_FIRST: Final = {"enter": 0, "stay": 1, "leave": 2, "cross": 3}
+GONE: Final = {"reason": "gone"}
+
+
+class Audit(Protocol):
+    """Whoever keeps account of who observes whom."""
+
+    def observing(self, observer: Session, held: Held) -> None:
+        """It asks to be told of others."""
+
+    def notified(self, observer: Session, who: str, kind: str, at: Instant) -> None:
+        """It is told of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationStatistics:
+    watches: int
+    fences: int
+    notices: int
+    """Told so far."""
+
+    waiting: int
+    """On disk, for observers that have not confirmed them."""
+
+
+class _Happening(NamedTuple):
+    """Something on a way, for one observer; sorted, they are in the order in which they happened."""
+
+    step: int
+    share: float
+    order: int
+    watch: Watch
+    who: str
+    kind: Kind
+    what: str
+    standing: Point | None = None
+    """Where it was, if it was somebody else who moved."""
+
+    more: Mapping[str, object] | None = None
+
+
+class Observation:
+    def __init__(
+        self, journal: Journal, sessions: Sessions, presence: Presence, now: Callable[[], Instant], later: Later
+    ) -> None:
+        self._journal: Final = journal
+        self._sessions: Final = sessions
+        self._presence: Final = presence
+        self._now: Final = now
+        self._watches: Final = Watches()
+        self._notices: Final = Notices(journal)
+        self._stays: Final = Stays(journal, self._watches, now, later, self.tick)
+        self._told = 0
+        self._loading = False
+        self._closed = False
+        self.audit: Audit | None = None
+        presence.agreed = self.agreed
+
+    def statistics(self) -> ObservationStatistics:
+        return ObservationStatistics(len(self._watches), self._watches.fences, self._told, self._notices.kept)
+
+    # Observers
+
+    def subscribe(self, session: Session, held: Held) -> None:
+        watch = Watch.of(session, held)
+        around = self._watches.is_around
+        self._watches.add(watch)
+        self._presence.passing = self.moved
+        if self.audit is not None:
+            self.audit.observing(session, held)
+        if watch.anchor is not None and not self._loading:
+            self._place(None if not around else watch.anchor)
+        if watch.wanted.stay is not None and not self._loading:
+            # Whoever is there already stays from now on: what was before, nobody asked for.
+            puts = [put for client, _ in self._presence.fixed_clients() for put in self._begin_stay(watch, client)]
+            self._write(puts)
+
+    def unsubscribe(self, session: Session, held: Held) -> None:
+        watch = self._watches.remove((session.client, held.subscription.id))
+        if watch is not None:
+            self._write(self._stays.drop(watch))
+        if not len(self._watches):
+            self._presence.passing = None
+
+    def forget(self, session: Session) -> list[Put]:
+        """Its session is over; what is to be written for that."""
+        return self._notices.over(session)
+
+    def load(self) -> None:
+        """After a restart, when sessions and subscriptions are back: go on."""
+        self._loading = False
+        if self._watches.is_around:
+            self._place(None)
+        self._stays.load()
+        self._notices.load(self._sessions.all)
+
+    def begin_loading(self) -> None:
+        self._loading = True
+
+    def close(self) -> None:
+        """Before the journal is closed."""
+        self._closed = True
+
+    # Those observed
+
+    def agreed(self, session: Session, before: Consent | None) -> None:
+        """A client lets others observe it than before."""
+        client, consent = session.client, self._presence.consent(session.client)
+        puts: list[Put] = []
+        for watch in self._watches.staying:
+            if consent is None and client in watch.stays and watch.session.client != client:
+                puts += self._stays.set(watch, client, None)
+            elif consent is not None and before is None:
+                puts += self._begin_stay(watch, client)
+        self._write(puts)
+        if self._watches.is_around:
+            self._place(client)
+        if before is not None:
+            for observer in self._watches.observers():
+                other = self._sessions.all.get(observer)
+                if other is not None and observer != client and not self._permits(other, client):
+                    self._notices.withdraw(other, client)
+
+    def _begin_stay(self, watch: Watch, client: str) -> list[Put]:
+        position = self._presence.fixed(client)
+        if client in watch.stays or position is None or not self._is_open(client):
+            return []
+        if not watch.wanted.area.covers(position):
+            return []
+        puts = self._stays.set(watch, client, Stay(self._now()))
+        self._stays.arm()
+        return puts
+
+    def _place(self, client: str | None) -> None:
+        """Say where a client stands, or everybody."""
+        if client is None:
+            everybody = list(self._presence.fixed_clients())
+        else:
+            position = self._presence.fixed(client)
+            everybody = [] if position is None else [(client, position)]
+            if position is None:
+                self._watches.stands(client, Way(None, 0, None, 0), observable=False)
+        for each, point in everybody:
+            self._watches.stands(each, Way(None, 0, point, 0), observable=self._is_open(each))
+
+    def _is_open(self, client: str) -> bool:
+        """Whether anybody may be told of it: others, or itself."""
+        return self._presence.consent(client) is not None or self._watches.watches_anything(client)
+
+    def _permits(self, observer: Session, who: str) -> bool:
+        if observer.client == who:
+            return True
+        consent = self._presence.consent(who)
+        if consent is None or not consent.permits(observer.client, self._sessions.users.get(observer.client)):
+            return False
+        return observer.rights is None or observer.rights.may_observe
+
+    # Ways
+
+    def moved(self, steps: Sequence[Step]) -> Told | None:
+        """Ways in their order: tell of them what is to be told, or say what is to be written first."""
+        steps = [step for step in steps if self._concerns(*step)]
+        if not steps:
+            return None
+        found: list[_Happening] = []
+        puts: list[Put] = []
+        for passed in self._watches.passed(steps):
+            self._pass(steps, passed, found, puts)
+        if self._watches.is_around:
+            for number, (session, way) in enumerate(steps):
+                self._meet(number, session.client, way, found)
+        self._stays.arm()
+        return self._tell(steps, found, puts)
+
+    def _concerns(self, session: Session, way: Way) -> bool:
+        """Whether anybody may be told of it."""
+        known = way.before is not None or way.after is not None
+        return known and (self._is_open(session.client) or self._watches.is_anchor(session.client))
+
+    def _pass(self, steps: Sequence[Step], passed: Passed, found: list[_Happening], puts: list[Put]) -> None:
+        number, watch, visits = passed
+        session, way = steps[number]
+        wanted, who = watch.wanted, session.client
+        if wanted.who is not None and wanted.who != who:
+            return
+        more = APPEARED if way.before is None else GONE if way.after is None else None
+        for passage in passages_in(visits):
+            what = passage.kind.value
+            if what in wanted.kinds:
+                found.append(
+                    _Happening(number, passage.share, _order(what, found), watch, who, Kind(what), what, None, more)
+                )
+        if wanted.stay is not None:
+            stays, visit = stays_on(visits, way, wanted.stay, watch.stays.get(who))
+            for share, at in stays:
+                since = {"since": to_text(at - wanted.stay)}
+                found.append(
+                    _Happening(number, share, _order("stay", found), watch, who, Kind.STAY, "stay", None, since)
+                )
+            puts += self._stays.set(watch, who, visit)
+
+    def _meet(self, number: int, client: str, way: Way, found: list[_Happening]) -> None:
+        reason = APPEARED if way.before is None else GONE if way.after is None else {}
+        for met in self._watches.met(number, client, way, observable=self._is_open(client)):
+            watch = met.watch
+            if watch.wanted.who is not None and watch.wanted.who != met.who:
+                continue
+            more = {"near": watch.anchor, "metres": watch.wanted.metres, **reason}
+            standing = None if met.who == client else met.standing
+            for share, what in ((passage.share, passage.kind.value) for passage in met.passages):
+                found.append(
+                    _Happening(number, share, _order(what, found), watch, met.who, Kind.NEAR, what, standing, more)
+                )
+
+    def _tell(self, steps: Sequence[Step], found: list[_Happening], puts: list[Put]) -> Told | None:
+        lasting: list[Notice] = []
+        found.sort()
+        for number, share, _, watch, who, kind, what, standing, more in found:
+            if self._may_tell(watch, who):
+                way = steps[number][1]
+                place = way.place(share) if standing is None else standing
+                notice, put = self._notice(watch, who, kind, what, way.at(share), place, more)
+                if put is None:
+                    self._notices.send(notice)
+                else:
+                    lasting.append(notice)
+                    puts.append(put)
+        if not puts:
+            return None
+
+        def then() -> None:
+            for notice in lasting:
+                self._notices.send(notice)
+
+        return Told(puts, [session for session, _ in steps], then)
+
+    def _may_tell(self, watch: Watch, who: str) -> bool:
+        """Whether the observer may know of it, and wants to."""
+        observer = watch.session
+        if not self._permits(observer, who):
+            return False
+        anchor = watch.anchor
+        if anchor is not None and anchor != who and not self._permits(observer, anchor):
+            return False
+        where = watch.held.subscription.where
+        return where is None or any(evaluate(where, context) is True for _, context in self._presence.known(who).seen())
+
+    def _notice(
+        self,
+        watch: Watch,
+        who: str,
+        kind: Kind,
+        what: str,
+        at: Instant,
+        place: Point,
+        more: Mapping[str, object] | None,
+    ) -> tuple[Notice, Put | None]:
+        session, held = watch.session, watch.held
+        payload = payload_of(msgspec.json.encode(who), what, watch.fence, at, place, more)
+        self._told += 1
+        if self.audit is not None:
+            self.audit.notified(session, who, kind.value, at)
+        topic = notice_topic(kind.value, who)
+        if held.qos and session.durable:
+            return self._notices.keep(session, held, topic, payload)
+        return Notice(session, held, topic, payload), None
+
+    # Time
+
+    def tick(self) -> None:
+        """Tell of those who have stayed, of whom no report says otherwise."""
+        if self._closed:
+            return
+        self._presence.settle()
+        puts: list[Put] = []
+        lasting: list[Notice] = []
+        for watch, who, visit in self._stays.due():
+            length, place = watch.wanted.stay, self._presence.fixed(who)
+            if length is None or place is None:
+                continue
+            puts += self._stays.told(watch, who, visit)
+            if Kind.STAY in watch.wanted.kinds and self._may_tell(watch, who):
+                since = {"since": to_text(visit.since)}
+                notice, put = self._notice(watch, who, Kind.STAY, "stay", visit.since + length, place, since)
+                if put is None:
+                    self._notices.send(notice)
+                else:
+                    lasting.append(notice)
+                    puts.append(put)
+        self._stays.arm()
+        if puts:
+
+            def written(_failed: JournalFailed | None) -> None:
+                for notice in lasting:
+                    self._notices.send(notice)
+
+            self._journal.write((), puts, written)
+
+    def _write(self, puts: Sequence[Put]) -> None:
+        if puts:
+            self._journal.write(puts=puts)
+
+
+def _order(what: str, found: list[_Happening]) -> int:
+    """At one moment somebody first enters, then has stayed, then leaves, and then has crossed."""
+    return _FIRST[what] << 40 | len(found)
