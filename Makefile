@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp-ready
 
+# Tests wait for servers, browsers and Spark more than they compute: three workers on two cores.
+WORKERS = $(shell expr \( $$(getconf _NPROCESSORS_ONLN) \* 3 + 1 \) / 2)
+
 .PHONY: help setup demo test check docs bench status screenshots java lock wheel clean
 
 help: ## show this list
@@ -18,7 +21,7 @@ demo: $(READY) ## show nearcast working (HEADLESS=1: without waiting for anyone)
 test: $(READY) ## run the tests (ARGS="-k grid -x" goes to pytest)
 	@sh scripts/install-browser
 	@sh scripts/install-promtool
-	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(READY) ## ruff, mypy --strict, imports go downwards only
 	@$(BIN)/ruff check
