@@ -1,6 +1,7 @@
 """The command itself: its options, and the one place where errors become exit statuses.
 
-Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption, 143 a SIGTERM.
+Exit status 0 is success, 1 a failure with one line on stderr, 2 wrong usage, 130 an interruption, 143 a SIGTERM; those of
+``nearcast doctor`` are a verdict.
 Everything that takes time to import is imported inside the commands, so that ``--version`` and ``--help`` answer at once.
 """
 
@@ -16,6 +17,7 @@ import typer
 
 from nearcast.cli import bench, demo, experiment, federation, pipeline, user
 from nearcast.cli.backup import backup, restore
+from nearcast.cli.doctor import doctor
 from nearcast.cli.erase import erase
 from nearcast.cli.explain import explain
 from nearcast.cli.printing import tell
@@ -46,6 +48,7 @@ app.command()(serve)
 app.command()(erase)
 app.command()(backup)
 app.command()(restore)
+app.command()(doctor)
 app.command()(transition)
 app.command()(explain)
 app.command()(simulate)

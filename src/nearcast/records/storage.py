@@ -30,6 +30,8 @@ def table_writer(sink: Any, table: RecordTable) -> Any:
         sink,
         arrow_schema(table),
         compression="zstd",
+        # So that damage is found (`nearcast doctor`), not read.
+        write_page_checksum=True,
         use_dictionary=[*names[Kind.NAME], *(f"{name}.list.element" for name in names[Kind.TEXTS])],
         # Instants grow by little from row to row, and so do many whole numbers.
         column_encoding=dict.fromkeys([*names[Kind.INSTANT], *names[Kind.WHOLE]], "DELTA_BINARY_PACKED"),
