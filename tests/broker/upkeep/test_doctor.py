@@ -105,10 +105,15 @@ def _lake_file(data: Path, number: int = 0) -> Path:
     return sorted((data / "lake" / "events").glob("*/*.parquet"))[number]
 
 
-def _flip(path: Path, at: float) -> None:
-    """A byte of the first columns: behind them comes the footer, which is most of a small file."""
+def _flip(path: Path) -> None:
+    """A byte at the end of the first page of ids: data, not a word about it."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        column = file.metadata.row_group(0).column(1)
+        end = (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size
     content = bytearray(path.read_bytes())
-    content[int(len(content) * at)] ^= 0xFF
+    content[end - 3] ^= 0xFF
     path.write_bytes(content)
 
 
@@ -160,7 +165,7 @@ PLANTED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "certificate expired": (lambda data: _dated(data, 10 * DAY, -DAY), "problem", "has expired"),
     "certificate of tomorrow": (lambda data: _dated(data, -DAY, 100 * DAY), "problem", "not valid before"),
     "lake cut off": (lambda data: _lake_file(data).write_bytes(_lake_file(data).read_bytes()[:-9]), "problem", "parquet is damaged"),
-    "lake page flipped": (lambda data: _flip(_lake_file(data), 0.02), "problem", "parquet is damaged"),
+    "lake page flipped": (lambda data: _flip(_lake_file(data)), "problem", "parquet is damaged"),
     "lake missing": (lambda data: shutil.rmtree(data / "lake"), "problem", "lake is missing"),
     "lake of another": (lambda data: (data / "lake" / "_exported").write_text("999999\n"), "problem", "not of the same|below offset 999999"),
     "lake mark damaged": (lambda data: (data / "lake" / "_exported").write_text("many\n"), "problem", "is no number"),
