@@ -96,7 +96,7 @@ def test_a_row_says_the_same_in_the_lake_and_in_the_journal(broker: LiveBroker, 
     assert in_the_lake == in_the_journal
     [row_of] = [row for table, row in ROWS.values() if table == name]
     expected = [row_of(at, record) for at, record in enumerate(records) if ROWS[type(record)][0] == name]
-    times = {"frame_since", "frame_until"}
+    times = {"frame_since", "frame_until", "fixed"}
     plain = [position for position, column in enumerate(table_of(name).column_names) if column not in times]
     assert [[_lists(row[place]) for place in plain] for row in in_the_lake] == [
         [_lists(row[place]) for place in plain] for row in expected
