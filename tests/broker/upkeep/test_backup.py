@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import stat
@@ -197,6 +198,32 @@ def test_the_command_says_what_is_wrong_in_one_line_and_changes_nothing(data: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"full", "b"}
     assert (tmp_path / "full" / "mine").read_text() == "mine"
     assert {path.name for path in (tmp_path / "b").iterdir()} == {"data", "manifest.json"}
+
+
+def test_a_folder_named_by_a_dot_or_by_way_of_a_link_is_seen_as_what_it_is(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(data)
+    with pytest.raises(BackupFailed, match="lies in"):
+        back_up(BrokerSettings(data=data), tmp_path / "link" / "inside")
+    back_up(BrokerSettings(data=tmp_path / "link"), tmp_path / "backup")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    restore(tmp_path / "backup", Path())
+    assert (tmp_path / "empty" / "journal" / "journal.sqlite").exists()
+
+
+def test_a_disk_that_fills_meanwhile_leaves_nothing(data: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 30 * MEGABYTE) as disk:
+
+        def fill(_done: int, _of: int) -> None:
+            if not (disk / "other").exists():
+                with contextlib.suppress(OSError):
+                    (disk / "other").write_bytes(bytes(40 * MEGABYTE))
+
+        with pytest.raises(BackupFailed, match="there is room"):
+            back_up(BrokerSettings(data=data), disk / "backup", link=False, told=fill)
+        assert [path.name for path in disk.iterdir()] == ["other"]
 
 
 def test_a_full_disk_leaves_nothing(data: Path, tmp_path: Path) -> None:

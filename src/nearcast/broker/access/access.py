@@ -81,6 +81,10 @@ class Access:
         self._anonymous, self._rules, self._settings = other._anonymous, other._rules, other._settings
         self.generation += 1
 
+    @property
+    def takes_tokens(self) -> bool:
+        return self._tokens is not None
+
     def again(self, principal: Principal) -> Principal:
         """The same client, by the rules as they are now: it stays let in, and may do what they say."""
         return Principal(

@@ -117,6 +117,11 @@ class Principal:
         return f"user {self.user!r}" if self.user is not None else "an anonymous client"
 
     @property
+    def is_absent(self) -> bool:
+        """Whether it has not come since the broker started."""
+        return not self.peer.address
+
+    @property
     def unrestricted(self) -> bool:
         """Whether there are no rules."""
         return self._grants is None

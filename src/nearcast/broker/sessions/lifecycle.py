@@ -117,11 +117,14 @@ class SessionLifecycle:
 
         As if the client had unsubscribed: what was accepted for it before still comes.
         """
-        if session.client in self.conversations and isinstance(session.rights, Principal):
-            principal = access.again(session.rights)
-        else:
-            principal = access.absent(self.sessions.users.get(session.client), session.client)
+        principal = (
+            access.again(session.rights)
+            if isinstance(session.rights, Principal)
+            else access.absent(self.sessions.users.get(session.client), session.client)
+        )
         session.rights = principal
+        if access.takes_tokens and principal.is_absent:
+            return 0  # into which groups its token had put it nobody remembers: it is judged when it comes back
         return self._withdraw(session, principal)
 
     def _withdraw(self, session: Session, principal: Principal) -> int:

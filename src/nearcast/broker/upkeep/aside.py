@@ -31,6 +31,7 @@ def made_aside(target: Path, advice: str) -> Iterator[Path]:
 
     A kill leaves it behind under a name that begins with a dot; whoever makes the same target next removes it.
     """
+    target = target.absolute()  # one named "." has a name, too
     check_vacant(target, advice)
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(target)
@@ -53,6 +54,18 @@ def made_aside(target: Path, advice: str) -> Iterator[Path]:
         raise
     finally:
         os.close(holder)
+
+
+@contextlib.contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """What the system refuses, in words that say what was being done."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise BackupFailed(
+            f"{doing}: {error.strerror or error}{where}; see that there is room, and that this account may read and write there"
+        ) from error
 
 
 def _remove_abandoned(target: Path) -> None:

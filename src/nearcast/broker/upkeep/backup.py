@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from nearcast.broker.settings import BrokerSettings
-from nearcast.broker.upkeep.aside import made_aside
+from nearcast.broker.upkeep.aside import explained, made_aside
 from nearcast.broker.upkeep.manifest import (
     BACKUP_FORMAT,
     DATA,
@@ -121,10 +121,14 @@ def back_up(
     if not journal.is_file():
         raise BackupFailed(f"{data} is no data folder of a broker: it has no {_JOURNAL}/{JOURNAL_FILE}; give --data")
     for folder in (data, settings.lake):
-        if target.absolute().is_relative_to(folder.absolute()):
+        if target.resolve().is_relative_to(folder.resolve()):
             raise BackupFailed(f"{target} lies in {folder}, which is to be backed up; choose a folder elsewhere")
     begun = datetime.now(UTC)
-    with contextlib.ExitStack() as open_snapshots, made_aside(target, _ADVICE) as draft:
+    with (
+        explained(f"{target} could not be made"),
+        contextlib.ExitStack() as open_snapshots,
+        made_aside(target, _ADVICE) as draft,
+    ):
         snapshots = {f"{_JOURNAL}/{JOURNAL_FILE}": Snapshot(journal)}
         open_snapshots.callback(snapshots[f"{_JOURNAL}/{JOURNAL_FILE}"].close)
         extent, data_format = _extent(snapshots[f"{_JOURNAL}/{JOURNAL_FILE}"])

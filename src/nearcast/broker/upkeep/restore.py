@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from nearcast.broker.upkeep.aside import check_vacant, made_aside
+from nearcast.broker.upkeep.aside import check_vacant, explained, made_aside
 from nearcast.broker.upkeep.backup import check_room
 from nearcast.broker.upkeep.manifest import DATA, KeptFile, Manifest, Told, read_manifest
 from nearcast.errors import BackupFailed
@@ -38,7 +38,7 @@ def restore(backup: Path, data: Path, told: Told = lambda _done, _of: None) -> M
         raise BackupFailed(
             f"{backup} holds data of a newer nearcast ({manifest.nearcast}, format {manifest.data_format}); install that one"
         )
-    with made_aside(data, _ADVICE) as draft:
+    with explained(f"{data} could not be made"), made_aside(data, _ADVICE) as draft:
         check_room(draft, manifest.total)
         for file in manifest.files:
             target = draft / file.path
