@@ -28,6 +28,12 @@ def write_whole(path: Path, data: str | bytes, mode: int = 0o666) -> None:
     to_disk(path.parent)
 
 
+def clear_drafts(path: Path) -> None:
+    """Delete what falls have left of files that were to be put there; nobody may be writing it."""
+    for draft in path.parent.glob(f".{path.name}.{'[0-9a-f]' * 16}"):
+        draft.unlink(missing_ok=True)
+
+
 def to_disk(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -282,7 +282,7 @@ class Broker:
                 try:
                     self.subscribing.restore(self.sessions.all[client], row)
                 except InvalidInput as error:  # of a later version, or the rules of filters have become stricter
-                    log.warning("a subscription of %r was not restored: %s", client, error)
+                    log.warning("a subscription of %s was not restored: %s", self.sessions.all[client].identity, error)
         self.temporal.load()
         if self.federation is not None:
             self.federation.load()

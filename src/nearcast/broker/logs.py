@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,13 +17,41 @@ log: Final = logging.getLogger(__name__)
 _encode: Final = msgspec.json.encode
 
 
-class JsonFormatter(logging.Formatter):
+_OPENING: Final = re.compile(r"""(?<!\w)b?['"]""")
+"""Not the apostrophe within a word."""
+
+
+def unquoted(text: str) -> str:
+    """A message up to the first name, topic or content in it: what clients say stands in quotation marks.
+
+    A log outlives the people in it, and nobody can be erased from one: it tells clients by their identities.  Not only the
+    quotation is left out: long ones are cut off, and where such a one ends nobody can tell.
+    """
+    found = _OPENING.search(text)
+    return text if found is None else f"{text[: found.start()]}'...'"
+
+
+class TextFormatter(logging.Formatter):
+    """One line, and what comes of an exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        plain = copy.copy(record)
+        plain.msg, plain.args = unquoted(record.getMessage()), None
+        return super().format(plain)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name it has there
+        lines = super().formatException(ei).splitlines()
+        # Files and code stay as they are: they are ours.
+        return "\n".join(line if line.startswith("  ") else unquoted(line) for line in lines)
+
+
+class JsonFormatter(TextFormatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": unquoted(record.getMessage()),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -34,7 +64,7 @@ def set_up(settings: LogSettings) -> None:
     if settings.format == "json":
         handler.setFormatter(JsonFormatter())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+        handler.setFormatter(TextFormatter("%(asctime)s %(levelname)-7s %(message)s"))
     logger = logging.getLogger("nearcast")
     logger.handlers = [handler]
     logger.setLevel(settings.level.upper())

@@ -36,6 +36,8 @@ def _forms(needle: str) -> tuple[bytes, ...]:
 
 def _texts(path: Path) -> list[bytes]:
     data = path.read_bytes()
+    if not data.strip(b"\0"):  # room that is kept free
+        return []
     texts = [data]
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq

@@ -10,7 +10,7 @@ from base64 import b64encode
 from typing import Any
 
 import msgspec
-from mqtt5 import PubAckPacket, QoS, Will
+from mqtt5 import ConnAckPacket, ConnectPacket, PubAckPacket, QoS, Will
 from tests.broker.erasing.markers import MARKER
 from tests.broker.talker import Talker
 from tests.served import ServedBroker
@@ -78,6 +78,7 @@ async def plant(server: ServedBroker, user: str | None = USER) -> None:
     await told(person, marked("moment"), marked("for whoever comes").encode(), timed)
     await told(person, marked("gone"), b"...", [("nc-id", marked(f"taken {time}"))])
     await told(person, "$nearcast/unpublish", marked(f"taken {time}").encode())
+    await refused(server, person, login)
     if user is not None:  # without a client id of its own: the map forgets it with its session
         nameless = await Talker.open(server)
         await nameless.connect("", **login)
@@ -89,6 +90,21 @@ async def plant(server: ServedBroker, user: str | None = USER) -> None:
     await told(other, "kept/of others", b"retained stays", retain=True)
     for each in (person, watching, other):
         each.close()  # without a goodbye: will and sessions wait
+
+
+async def refused(server: ServedBroker, person: Talker, login: dict[str, Any]) -> None:
+    """What is said no to stands in no record; but why, in the log."""
+    person.publish(marked("bad"), b"", [("nc-when", marked("no predicate"))], qos=QoS.AT_LEAST_ONCE, packet_id=9_999)
+    person.publish(marked("bad"), b"", [("nc-place", marked("no place"))])
+    for name, password in ((marked("nobody"), b"x"), (USER, b"a wrong password")):
+        stranger = await Talker.open(server)
+        assert int((await stranger.connect(marked("stranger"), username=name, password=password)).reason_code) >= 0x80
+    old = await Talker.open(server, version=4)
+    old.send(ConnectPacket(marked("old"), clean_start=True, **login))
+    await old.next(ConnAckPacket)
+    old.publish(marked("bad/old"), b"", qos=QoS.AT_LEAST_ONCE, packet_id=1)
+    old.publish("$nearcast/position", marked("no position").encode(), qos=QoS.AT_LEAST_ONCE, packet_id=2)
+    await old.closed()
 
 
 async def told(

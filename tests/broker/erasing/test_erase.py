@@ -144,7 +144,7 @@ def test_a_client_without_a_user_is_erased_by_its_id(tmp_path: Path) -> None:
         exported(server)
         (server.data / "users").write_text("")
         add_user(server.data / "users", "bob", PASSWORD)
-        both = ("--client", CLIENT, "--client", f"{CLIENT}-2")
+        both = ("--client", CLIENT, "--client", f"{CLIENT}-2", "--client", f"{MARKER}-old")
         assert found_below(server.data)
         await nearcast("erase", *both, "--data", server.data)
         assert found_below(server.data) == {}

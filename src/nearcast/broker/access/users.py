@@ -15,7 +15,7 @@ from typing import Final
 import argon2
 
 from nearcast.errors import InvalidSettings, UnknownName
-from nearcast.files import write_whole
+from nearcast.files import clear_drafts, write_whole
 
 LONGEST_PASSWORD: Final = 1_024
 """Bytes; nobody types more, and a login must not be a way to hand in megabytes."""
@@ -106,6 +106,7 @@ def _changing(path: Path) -> Iterator[dict[str, str]]:
     lock = path.with_name(f".{path.name}.lock")
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
+        clear_drafts(path)
         users = read_users(path)
         yield users
         write_whole(path, "".join(f"{name}:{stored}\n" for name, stored in users.items()), mode=0o600)

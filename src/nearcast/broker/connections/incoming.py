@@ -294,7 +294,7 @@ class Incoming:
                 return
             if failed and self._connection.version == V311:
                 # That version cannot say no; a client whose connection ends tries again, or asks somebody.
-                log.info("client %r: publish refused: %s", session.client, why)
+                log.info("client %s: publish refused: %s", session.identity, why)
                 self._connection.close()
             elif qos == 1:
                 self._connection.send(PubAckPacket(packet_id, reason_code=code, reason_str=self._reasons.answer(why)))
@@ -354,7 +354,7 @@ class Incoming:
 
     def complain(self, problem: str) -> None:
         """Quality 0 has no acknowledgement: whoever wants to hear of problems subscribes to them."""
-        log.debug("client %r: %s", self._session.client, problem)
+        log.debug("client %s: %s", self._session.identity, problem)
         self._session.complain(problem)
 
 

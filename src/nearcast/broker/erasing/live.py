@@ -115,6 +115,9 @@ class LiveErasing:
         broker.batching.settle()
         for session in [each for each in broker.sessions if self._is_of(plan, subject, each)]:
             self._end(session)
+        for client in plan.clients:
+            if client not in broker.sessions.all:
+                broker.observation.silence(client)
         gone = subject.offsets
         retained = broker.retained
         topics = retained.of(subject.is_one)

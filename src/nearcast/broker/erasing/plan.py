@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from nearcast.errors import InvalidRecord
-from nearcast.files import write_whole
+from nearcast.files import clear_drafts, write_whole
 from nearcast.journal.erasure.journal import Erased
 from nearcast.journal.erasure.subject import Subject
 from nearcast.journal.identities import Identities
@@ -123,8 +123,9 @@ def write_plan(data: Path, plan: Plan) -> None:
 
 def forget_plan(data: Path) -> None:
     """Last of all."""
-    (data / PROGRESS).unlink(missing_ok=True)
-    (data / PLAN).unlink(missing_ok=True)
+    for name in (PROGRESS, PLAN):
+        clear_drafts(data / name)
+        (data / name).unlink(missing_ok=True)
 
 
 def known_as(identities: Identities, plan: Plan) -> Plan:

@@ -18,6 +18,8 @@ from nearcast.broker.federation.replicas import TABLE as REPLICAS
 from nearcast.broker.federation.replicas import ReplicaRow
 from nearcast.broker.federation.roaming import HOMES
 from nearcast.broker.federation.wire import RELAY, UNPUBLISH, event_body, relay_body, unpublish_body
+from nearcast.broker.observation.notices import NOTICES, NoticeRow
+from nearcast.broker.observation.stays import STAYS
 from nearcast.broker.presence import PRESENCE
 from nearcast.broker.proximities import PROXIMITIES
 from nearcast.broker.publishing.retained import RETAINED, RetainedRow
@@ -29,6 +31,8 @@ from nearcast.broker.temporal.addressing import MOMENTS, AddressedRow
 from nearcast.broker.temporal.replays import REPLAYS
 from nearcast.journal import Journal, Put
 from nearcast.journal.erasure.subject import Subject
+from nearcast.model.presence import Kind
+from nearcast.mqtt.observations import notice_topic
 
 _BY_CLIENT: Final = frozenset(
     {
@@ -42,6 +46,8 @@ _BY_CLIENT: Final = frozenset(
         SCHEME_CLIENTS,
         NAMED,
         HOMES,
+        NOTICES,
+        STAYS,
     }
 )
 
@@ -109,6 +115,16 @@ def _replica(subject: Subject, _clients: frozenset[str], _key: str, value: bytes
     return subject.published(event_body(row.body).entry)
 
 
+def _notice(_subject: Subject, clients: frozenset[str], _key: str, value: bytes) -> bool:
+    """What somebody else is to be told of the person's coming and going."""
+    topic = msgspec.msgpack.decode(value, type=NoticeRow).topic
+    return any(topic == notice_topic(kind, client) for kind in Kind for client in clients)
+
+
+def _stay(_subject: Subject, clients: frozenset[str], key: str, _value: bytes) -> bool:
+    return key.rpartition("\0")[2] in clients
+
+
 def _keyed(subject: Subject, _clients: frozenset[str], key: str, _value: bytes) -> bool:
     return key in subject.keys or key.partition("\0")[0].partition(" ")[0] in subject.keys
 
@@ -121,4 +137,6 @@ _JUDGES: Final[dict[str, Callable[[Subject, frozenset[str], str, bytes], bool]]]
     FEDERATED: _keyed,
     DESTINATIONS: _keyed,
     TAKEN_BACK: _keyed,
+    NOTICES: _notice,
+    STAYS: _stay,
 }

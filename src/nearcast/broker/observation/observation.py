@@ -176,6 +176,11 @@ class Observation:
         """Whether anybody may be told of it: others, or itself."""
         return self._presence.consent(client) is not None or self._watches.watches_anything(client)
 
+    def silence(self, client: str) -> None:
+        """Nobody is told any more of what that client did."""
+        for other in self._sessions:
+            self._notices.withdraw(other, client)
+
     def _permits(self, observer: Session, who: str) -> bool:
         if observer.client == who:
             return True

@@ -134,7 +134,7 @@ class Qos0Batch:
             try:
                 self._send(each)
             except Exception:  # nobody else is to miss anything
-                log.exception("client %r did not get %d messages", each.target.session.client, len(each.events))
+                log.exception("client %s did not get %d messages", each.target.session.identity, len(each.events))
         publishing.timed(self._at, sum(len(each.events) for each in copies))
         if publishing.spectator is not None:
             publishing.spectator.seen_together(

@@ -80,7 +80,7 @@ class Wills:
             if session.rights is not None:
                 session.rights.check_event(event)
         except (InvalidInput, Denied) as error:
-            log.info("the will of client %r is not published: %s", session.client, error)
+            log.info("the will of client %s is not published: %s", session.identity, error)
             return
         message = Message(
             read.topic,

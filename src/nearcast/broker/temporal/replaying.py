@@ -57,7 +57,7 @@ class Replaying:
             await self._give_held_back(replay)
         except NearcastError as error:
             # The subscription goes on with what comes: to end it would lose that as well.
-            log.warning("stored events of %r for %r: %s", replay.held.filter, replay.session.client, error)
+            log.warning("stored events for %s: %s", replay.session.identity, error)
             await self._give_held_back(replay)
 
     async def _count(self, replay: Replay) -> int:
