@@ -39,7 +39,7 @@ def forget(
     url: ADDRESS = "http://127.0.0.1:8080",
 ) -> None:
     """Have all brokers give up what they keep for one that will not come back; should it come all the same, it is welcome."""
-    answer = asked(url, "/federation/forgotten", {"broker": name})
+    answer = asked(url, "/federation/forgotten", {"name": name})
     typer.echo(f"{name} is forgotten; {answer['parcels']} parcels that waited for it here are given up")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Final
 from urllib.parse import unquote
 
 import msgspec
-from litestar import Request, Response, Router, get, post, put
+from litestar import Controller, Request, Response, Router, get, post, put
 from litestar.di import NamedDependency, Provide
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, JSONBody, QueryParameter
@@ -21,7 +20,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.explained import Explained
 from nearcast.broker.explaining import explained, names_of
 from nearcast.broker.http.app import More
-from nearcast.broker.http.problems import counted, status_of
+from nearcast.broker.http.problems import counted, failed, status_of
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.settings import DashboardSettings
 from nearcast.dashboard import pages
@@ -57,7 +56,6 @@ from nearcast.dashboard.world import Ground, ground_in, middle_of, world_of
 from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError
 from nearcast.model.time import instant
 
-log: Final = logging.getLogger(__name__)
 LARGEST_BODY: Final = 256 * 1024
 MOST_ASKED: Final = 10_000
 """Clients whose roles are gathered for the legend; later ones come with the live feed."""
@@ -91,15 +89,13 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
             client,
             explain,
             transition,
-            rules,
-            change_rules,
+            RulesOnPage,
             extent,
             past,
             heat,
         ],
         before_request=check,
         tags=["dashboard"],
-        include_in_schema=False,
     )
     everything = Router(
         "/dashboard",
@@ -116,10 +112,10 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
         exception_handlers={
             NearcastError: lambda request, error: _told(broker, request, error),
             HTTPException: _told_by_framework,
-            Exception: _failed,
+            Exception: failed,
         },
         request_max_body_size=LARGEST_BODY,
-        include_in_schema=False,
+        tags=["dashboard"],
     )
     return [pages.home, everything]
 
@@ -127,7 +123,7 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
 # Logging in
 
 
-@post("/login", status_code=204)
+@post("/login", summary="Log in", status_code=204)
 async def log_in(
     request: Request[Any, Any, Any], doors: NamedDependency[Doors], data: JSONBody[Login]
 ) -> Response[None]:
@@ -135,12 +131,12 @@ async def log_in(
     return Response(None, status_code=204, cookies=[cookie])
 
 
-@post("/logout", status_code=204)
+@post("/logout", summary="Log out", status_code=204)
 async def log_out(request: Request[Any, Any, Any], doors: NamedDependency[Doors]) -> Response[None]:
     return Response(None, status_code=204, cookies=[doors.log_out(request)])
 
 
-@get("/api/me")
+@get("/api/me", summary="Who is looking")
 async def me(request: Request[Any, Any, Any], doors: NamedDependency[Doors]) -> Me:
     viewer = await doors.viewer(request)
     return Me(viewer.user, viewer.may, viewer.may)
@@ -149,7 +145,7 @@ async def me(request: Request[Any, Any, Any], doors: NamedDependency[Doors]) -> 
 # What there is
 
 
-@get("/world")
+@get("/world", summary="The ground")
 async def world(broker: NamedDependency[Broker], ground: NamedDependency[Ground]) -> World:
     roles = {role_of(broker.presence.contexts(session.client)) for session in islice(broker.sessions, MOST_ASKED)}
     return world_of(broker, ground, sorted(roles - {""}))
@@ -177,7 +173,7 @@ ROWS: Final = {"rows": Provide(page_asked, sync_to_thread=False)}
 Name = Annotated[str, QueryParameter(max_length=1_024)]
 
 
-@get("/sessions", dependencies=ROWS)
+@get("/sessions", summary="Sessions", dependencies=ROWS)
 async def sessions(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], rows: NamedDependency[PageAsked]
 ) -> SessionsTable:
@@ -185,7 +181,7 @@ async def sessions(
         return await sessions_of(broker, rows.search, rows.sort, rows.offset, rows.limit)
 
 
-@get("/subscriptions", dependencies=ROWS)
+@get("/subscriptions", summary="Subscriptions", dependencies=ROWS)
 async def subscriptions(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], rows: NamedDependency[PageAsked]
 ) -> SubscriptionsTable:
@@ -193,7 +189,7 @@ async def subscriptions(
         return await subscriptions_of(broker, rows.search, rows.sort, rows.offset, rows.limit)
 
 
-@get("/clients/{name:path}")
+@get("/clients/{name:path}", summary="One client")
 async def client(
     request: Request[Any, Any, Any], broker: NamedDependency[Broker], recent: NamedDependency[RecentEvents]
 ) -> ClientShown:
@@ -202,7 +198,7 @@ async def client(
     return await client_shown(broker, recent, unquote(asked.partition(b"/api/clients/")[2].decode("latin-1")))
 
 
-@get("/explain")
+@get("/explain", summary="Why a client got an event, or did not")
 async def explain(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], event: Name, client: Name
 ) -> Explained:
@@ -211,7 +207,7 @@ async def explain(
         return await explained(broker, event, client)
 
 
-@get("/heat")
+@get("/heat", summary="How much of something there is where")
 async def heat(
     broker: NamedDependency[Broker], scans: NamedDependency[Scans], kind: FromQuery[Kind] = "density"
 ) -> Heat:
@@ -225,13 +221,13 @@ async def heat(
 # The past
 
 
-@get("/past/extent")
+@get("/past/extent", summary="Which past there is")
 async def extent(pasts: NamedDependency[Pasts], scans: NamedDependency[Scans]) -> Extent:
     async with scans.turn():
         return await asyncio.to_thread(pasts.extent)
 
 
-@get("/past")
+@get("/past", summary="Who was where, and what happened")
 async def past(
     broker: NamedDependency[Broker],
     pasts: NamedDependency[Pasts],
@@ -247,28 +243,32 @@ async def past(
 # Commands
 
 
-@get("/plans")
+@get("/plans", summary="What holds, and what was done")
 async def plans(commands: NamedDependency[Commands]) -> PlansShown:
     return commands.shown()
 
 
-@post("/transitions", status_code=200)
+@post("/transitions", summary="Exchange a filter scheme", status_code=200)
 async def transition(
     request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[TransitionAsked]
 ) -> PlansShown:
     return await commands.transition(data.scheme, data.clients, request.state.viewer.user)
 
 
-@get("/rules")
-async def rules(commands: NamedDependency[Commands]) -> Rules:
-    return commands.rules()
+class RulesOnPage(Controller):
+    """By which the broker exchanges mechanisms by itself."""
 
+    path = "/rules"
 
-@put("/rules")
-async def change_rules(
-    request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[RulesAsked]
-) -> Rules:
-    return commands.change_rules(data.text, request.state.viewer.user)
+    @get("/", summary="Rules, as they hold")
+    async def rules(self, commands: NamedDependency[Commands]) -> Rules:
+        return commands.rules()
+
+    @put("/", summary="Let other rules hold")
+    async def change_rules(
+        self, request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[RulesAsked]
+    ) -> Rules:
+        return commands.change_rules(data.text, request.state.viewer.user)
 
 
 # What went wrong
@@ -284,12 +284,6 @@ def _told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError)
 
 def _told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
     return _problem(error.status_code, type(error).__name__, error.detail)
-
-
-def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
-    """A mistake of ours: in the log, and not on the wire."""
-    log.error("%s of the dashboard failed", request.url.path, exc_info=error)
-    return _problem(500, "Failed", "the broker made a mistake; see its log")
 
 
 def _problem(status: int, title: str, detail: str) -> Response[dict[str, Any]]:

@@ -58,7 +58,7 @@ class NamedPlace(Told, frozen=True):
 class Parameter(Told, frozen=True):
     name: str
     type: str
-    default: bool | int | float | str
+    default: bool | float | str
     unit: str
     meaning: str
     choices: list[str] = []

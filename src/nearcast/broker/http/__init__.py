@@ -10,6 +10,7 @@
 ``authentication``  who is asking
 ``problems``        how errors are told
 ``app``             all routes, with OpenAPI
+``description``     what OpenAPI says beyond the routes themselves
 ``listening``       the server that serves them on the broker's own loop
 ==================  =====================================================================
 """

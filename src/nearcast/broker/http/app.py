@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 
 from litestar import Litestar
 from litestar.di import Provide
+from litestar.enums import HttpMethod, ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
-from litestar.types import ASGIApp, ControllerRouterHandler
+from litestar.routes import HTTPRoute
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http import jobs, operations
+from nearcast.broker.http.description import describe
 from nearcast.broker.http.events import Events
-from nearcast.broker.http.problems import told, told_by_framework
+from nearcast.broker.http.problems import failed, told, told_by_framework
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
 
@@ -25,12 +28,11 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
     from importlib.metadata import version
 
     scans = Scans()
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             Events,
             operations.status,
-            operations.schemes,
-            operations.transition,
+            operations.Transitions,
             operations.explain,
             operations.forget,
             operations.reload,
@@ -51,8 +53,33 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
         exception_handlers={
             NearcastError: lambda request, error: told(broker, request, error),
             HTTPException: told_by_framework,
+            Exception: failed,
         },
         openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),
         request_max_body_size=int(broker.settings.limits.packet),
+        middleware=[_allowing],
         logging_config=None,
     )
+    describe(app)
+    return app
+
+
+def _allowing(app: ASGIApp) -> ASGIApp:
+    """Who asks for the methods of a path is told all of them: the framework's own answer names those of one of its handlers."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP or scope["method"] != HttpMethod.OPTIONS:
+            await app(scope, receive, send)
+            return
+        path = scope["path_template"]
+        methods = {
+            method
+            for route in scope["litestar_app"].routes
+            if isinstance(route, HTTPRoute) and route.path == path
+            for method in route.methods
+        }
+        headers = [(b"allow", ", ".join(sorted(methods)).encode())]
+        await send({"type": "http.response.start", "status": 204, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return answer

@@ -13,6 +13,7 @@ from litestar.params import QueryParameter
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http.authentication import CLIENT, principal_of
+from nearcast.broker.http.description import PLACE
 from nearcast.broker.http.formats import (
     CLOUD_EVENT,
     CLOUD_EVENTS,
@@ -98,12 +99,22 @@ class Events(Controller):
         self,
         request: Request[Any, Any, Any],
         broker: NamedDependency[Broker],
-        topic: Annotated[str, QueryParameter(description="MQTT topic filter.")] = "#",
-        where: Annotated[str | None, QueryParameter(description="CQL2 over attributes and tags.")] = None,
-        since: Annotated[str | None, QueryParameter(description="As in -2h, or RFC 3339.")] = None,
-        until: Annotated[str | None, QueryParameter(description="As since.")] = None,
-        at: Annotated[str | None, QueryParameter(description="lat,lon: where the asking one is.")] = None,
-        within: Annotated[float | None, QueryParameter(description="Metres around `at`.")] = None,
+        topic: Annotated[
+            str, QueryParameter(description="MQTT topic filter.", format="mqtt-topic-filter", min_length=1)
+        ] = "#",
+        where: Annotated[
+            str | None, QueryParameter(description="CQL2 over attributes and tags.", format="cql2-text")
+        ] = None,
+        since: Annotated[
+            str | None, QueryParameter(description="As in -2h, or RFC 3339.", format="nearcast-time")
+        ] = None,
+        until: Annotated[str | None, QueryParameter(description="As since.", format="nearcast-time")] = None,
+        at: Annotated[
+            str | None, QueryParameter(description="lat,lon: where the asking one is.", pattern=PLACE)
+        ] = None,
+        within: Annotated[
+            float | None, QueryParameter(description="Metres around `at`, which is needed then.", ge=0, le=20_000_000)
+        ] = None,
         limit: Annotated[int, QueryParameter(ge=1, le=MOST_EVENTS)] = 1_000,
     ) -> Response[Any]:
         """The newest events that a subscription of these words would have got, oldest first.

@@ -55,6 +55,8 @@ def cloud_event_in(tree: Mapping[str, Any]) -> Posted:
     topic = _text(tree, "subject") or _text(tree, "type")
     if not topic:
         raise InvalidEvent("the topic of a CloudEvent is its subject (or else its type); give one")
+    for name in ("source", "type", "time"):
+        _text(tree, name)
     attributes = {
         name: value
         for name, value in tree.items()
@@ -84,8 +86,10 @@ def feature_in(tree: Mapping[str, Any]) -> Posted:
             raise InvalidEvent("the geometry is where it happened, a Point; where it matters is the property reach")
         try:
             lon, lat = geometry["coordinates"][:2]
+            if not (_is_number(lon) and _is_number(lat)):
+                raise TypeError
             given["place"] = f"{float(lat)!r},{float(lon)!r}"
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise InvalidEvent("the coordinates of the Point are [lon, lat]") from None
     attributes = {name: value for name, value in properties.items() if name not in _FEATURE}
     return _posted(
@@ -111,20 +115,26 @@ def _posted(
     tags = given.get("tags", ())
     if isinstance(tags, str):  # CloudEvents have no lists
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
-    if not isinstance(tags, list | tuple):
+    if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) and "\0" not in tag for tag in tags):
         raise InvalidEvent(f"tags are a list of texts, not {tags!r:.40}")
-    properties += [(names.TAG, str(tag)) for tag in tags]
+    properties += [(names.TAG, tag) for tag in tags]
     properties += [(name, _attribute(value)) for name, value in attributes.items()]
     lifetime = given.get("lifetime")
+    if isinstance(lifetime, float) and lifetime.is_integer():  # JSON knows one kind of number
+        lifetime = int(lifetime)
     if lifetime is not None and (isinstance(lifetime, bool) or not isinstance(lifetime, int) or lifetime <= 0):
         raise InvalidEvent("lifetime is a whole number of seconds")
     return Posted(publication(topic, payload, properties, lifetime), content_type, tuple(properties))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _text(tree: Mapping[str, Any], name: str) -> str | None:
     value = tree.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidEvent(f"{name} is a text, not {value!r:.40}")
+    if value is not None and (not isinstance(value, str) or "\0" in value):
+        raise InvalidEvent(f"{name} is a text without NUL, not {value!r:.40}")
     return value
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated, Any, cast
 
 import msgspec
-from litestar import Request, Response, get, post
+from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
@@ -17,7 +17,7 @@ from nearcast.broker.http.authentication import principal_of
 from nearcast.broker.http.metrics import metrics_text
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.upkeep.reload import Reloaded
-from nearcast.errors import InvalidProperty
+from nearcast.errors import InvalidProperty, UnknownName
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import stretches, tail
 from nearcast.planning.regional import Region
@@ -93,22 +93,27 @@ async def status(request: Request[Any, Any, Any], broker: NamedDependency[Broker
     return answer | {"filter_schemes": msgspec.to_builtins(shown(broker))}
 
 
-@get("/transitions", tags=["operations"], summary="Which filter schemes run")
-async def schemes(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> SchemesShown:
-    (await principal_of(broker.access, request)).check_plan()
-    return shown(broker)
+class Transitions(Controller):
+    """Filter schemes."""
 
+    path = "/transitions"
+    tags = ["operations"]  # noqa: RUF012 - as the framework reads it
 
-@post("/transitions", status_code=200, tags=["operations"], summary="Exchange a filter scheme")
-async def transition(
-    request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]
-) -> SchemesShown:
-    (await principal_of(broker.access, request)).check_plan()
-    live, moved = broker.scheming.live, asyncio.Event()
-    live.transition(data.scheme, data.clients)
-    live.when_moved(moved.set)
-    await moved.wait()  # whoever commands one after the other is not faster than the broker
-    return shown(broker)
+    @get("/", summary="Which filter schemes run")
+    async def schemes(self, request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> SchemesShown:
+        (await principal_of(broker.access, request)).check_plan()
+        return shown(broker)
+
+    @post("/", status_code=200, summary="Exchange a filter scheme")
+    async def transition(
+        self, request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]
+    ) -> SchemesShown:
+        (await principal_of(broker.access, request)).check_plan()
+        live, moved = broker.scheming.live, asyncio.Event()
+        live.transition(data.scheme, data.clients)
+        live.when_moved(moved.set)
+        await moved.wait()  # whoever commands one after the other is not faster than the broker
+        return shown(broker)
 
 
 @get("/explain", tags=["operations"], summary="Why a client got an event, or did not")
@@ -128,7 +133,7 @@ async def explain(
 class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A broker of the federation that will not come back."""
 
-    broker: str
+    name: str
 
 
 class Forgotten(msgspec.Struct, frozen=True):
@@ -142,8 +147,8 @@ async def forget(
 ) -> Forgotten:
     (await principal_of(broker.access, request)).check_plan()
     if broker.federation is None:
-        raise InvalidProperty("this broker is alone; it keeps nothing for others")
-    return Forgotten(broker.federation.forget(data.broker))
+        raise UnknownName("this broker is alone; it keeps nothing for others")
+    return Forgotten(broker.federation.forget(data.name))
 
 
 @post("/reload", status_code=200, tags=["operations"], summary="Read the settings anew, without disconnecting anybody")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, Final
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
@@ -20,6 +21,8 @@ from nearcast.errors import (
     TransitionFailed,
     UnknownName,
 )
+
+log: Final = logging.getLogger(__name__)
 
 
 def status_of(error: NearcastError) -> int:
@@ -58,11 +61,26 @@ def told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) 
     return Response(problem, status_code=status, media_type="application/problem+json", headers=headers)
 
 
-def told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+def failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    """A mistake of ours: in the log, and not on the wire."""
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    problem = {
+        "type": "about:blank",
+        "title": "Failed",
+        "status": 500,
+        "detail": "the broker made a mistake; see its log",
+    }
+    return Response(problem, status_code=500, media_type="application/problem+json")
+
+
+def told_by_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+    if error.status_code >= 500:
+        return failed(request, error)
     problem = {
         "type": "about:blank",
         "title": type(error).__name__,
         "status": error.status_code,
         "detail": error.detail,
     }
-    return Response(problem, status_code=error.status_code, media_type="application/problem+json")
+    headers = error.headers or {}  # such as Allow
+    return Response(problem, status_code=error.status_code, media_type="application/problem+json", headers=headers)
