@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import json
 import ssl
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 from mqtt5 import PubAckPacket, PubAckReasonCode, PublishPacket, SubAckReasonCode
+from tests.broker.access.minting import AUDIENCE, ISSUER, Issuer
 from tests.broker.talker import Talker, run, talking
 from tests.served import ServedBroker, served
 from tests.waiting import until
@@ -266,4 +268,37 @@ def test_new_connections_are_shown_the_new_certificate_and_old_ones_go_on(tmp_pa
         talker.close()
 
     with served(tmp_path, settings) as broker:
+        run(story(broker))
+
+
+def test_what_the_groups_of_a_token_allow_outlives_restart_and_reload(tmp_path: Path) -> None:
+    """Nobody remembers the groups of who is away after a restart: judged are they when they come back, with their token."""
+    issuer = Issuer()
+    keys = tmp_path / "issuer.pem"
+    keys.write_bytes(issuer.public)
+    token = issuer.token("ada", exp=int(time.time()) + 3600, groups=["readers"])
+    before = (
+        f"[access.jwt]\nkeys = '{keys}'\nalgorithms = ['EdDSA']\nissuer = '{ISSUER}'\naudience = '{AUDIENCE}'\ngroups_claim = 'groups'\n"
+        "[access.groups]\nreaders = []\n" + OPERATOR + rule("readers", groups=["readers"], subscribe=["news/#"])
+    )
+    returning: dict[str, Any] = {
+        "clean_start": False, "session_expiry_interval": 3600, "username": "ada", "password": token.encode()
+    }  # fmt: skip
+
+    async def story(broker: ServedBroker) -> None:
+        async with talking(broker, "ada", **returning) as ada:
+            assert (await ada.subscribe("news/#", 1)).reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE]
+            assert (await reload(broker, before + LIMITS.format(7, 7))).json()["withdrawn"] == 0, "she is there"
+        assert (await reload(broker, before)).json()["withdrawn"] == 0, "she has just left"
+        await asyncio.to_thread(broker.kill)
+        await asyncio.to_thread(broker.start)
+        assert (await reload(broker, before + LIMITS.format(8, 8))).json()["withdrawn"] == 0
+        async with user(broker, "operator") as operator:
+            await operator.tell("news/a", b"still")
+        async with talking(broker, "ada", **returning) as ada:
+            assert (await ada.heard()).payload == b"still"
+            without = before.replace('subscribe = ["news/#"]', 'subscribe = ["other"]')
+            assert (await reload(broker, without)).json()["withdrawn"] == 1
+
+    with broker_with(tmp_path, before) as broker:
         run(story(broker))
