@@ -10,6 +10,7 @@ import typer
 
 from nearcast.cli.printing import console, say_json
 from nearcast.cli.progress import progress_bar
+from nearcast.cli.serve import port_option
 
 if TYPE_CHECKING:
     from nearcast.broker.upkeep.doctor.findings import Finding
@@ -23,6 +24,8 @@ _COLOURS: Final = {"ok": "green", "note": "dim", "warning": "yellow", "problem":
 def doctor(
     data: Annotated[Path | None, typer.Option(help="The broker's data folder.")] = None,
     config: Annotated[Path | None, typer.Option(help="The broker's settings file, if it has one.")] = None,
+    port: Annotated[str | None, typer.Option(help="Port for MQTT, if the broker was started with one.")] = None,
+    http_port: Annotated[str | None, typer.Option(help="Port for HTTP, if the broker was started with one.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not read everything: newest records, heads of files.")
     ] = False,
@@ -39,7 +42,13 @@ def doctor(
     with progress_bar() as bar:
         task = bar.add_task("", total=None)
         found = examine(
-            config, data, quick=quick, further=(("java", _java),), told=lambda area: bar.update(task, description=area)
+            config,
+            data,
+            port=port_option("--port", port),
+            http_port=port_option("--http-port", http_port),
+            quick=quick,
+            further=(("java", _java),),
+            told=lambda area: bar.update(task, description=area),
         )
     if json:
         say_json({"verdict": worst(found), "findings": found})

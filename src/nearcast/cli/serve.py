@@ -55,7 +55,7 @@ def serve(
     from nearcast.broker.settings import BrokerSettings, load
     from nearcast.matching.compilation import compile_kernels, is_compiled
 
-    said = {"port": _port("--port", port), "http_port": _port("--http-port", http_port)}
+    said = {"port": port_option("--port", port), "http_port": port_option("--http-port", http_port)}
 
     def read() -> BrokerSettings:
         """Also when they are read anew: what the command line says holds against the file."""
@@ -106,7 +106,8 @@ def _dashboard(settings: BrokerSettings) -> More | None:
     return dashboard(settings.dashboard)
 
 
-def _port(option: str, asked: str | None) -> Port | None:
+def port_option(option: str, asked: str | None) -> Port | None:
+    """A port as an option gives it."""
     from nearcast.broker.settings import port_in
 
     try:

@@ -237,8 +237,10 @@ def test_the_command_on_a_running_broker_finds_nothing_and_disturbs_nobody(tmp_p
 
                 publishing = asyncio.create_task(publish())
                 config = tmp_path / "doctor.toml"
-                config.write_text(f"[listen]\nport = {broker.port}\nhttp_port = {broker.addresses['http'][1]}\n")
-                answer = json.loads(await nearcast("doctor", "--data", broker.data, "--config", config, "--json"))
+                config.write_text(f"[listen]\nport = {broker.port}\n")
+                http_port = str(broker.addresses["http"][1])
+                asked = ("doctor", "--data", broker.data, "--config", config, "--http-port", http_port)
+                answer = json.loads(await nearcast(*asked, "--json"))
                 going = False
                 assert await publishing > 10
             said = {each["what"] for each in answer["findings"]}
@@ -246,9 +248,9 @@ def test_the_command_on_a_running_broker_finds_nothing_and_disturbs_nobody(tmp_p
             assert sum("answers" in each for each in said) == 2
             assert any(each.startswith("process ") for each in said), said
             (broker.data / "identities.db").chmod(0o644)
-            assert "others may read" in await _printed("doctor", "--data", broker.data, "--config", config, status=1)
+            assert "others may read" in await _printed(*asked, status=1)
         (broker.data / "users").write_text("x")
-        assert "problem" in await _printed("doctor", "--data", broker.data, "--config", config, status=2)
+        assert "problem" in await _printed(*asked, status=2)
 
     run(story())
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from nearcast.broker.settings import BrokerSettings, load
+from nearcast.broker.settings import BrokerSettings, Port, load
 from nearcast.broker.upkeep.doctor import kept, machine, secrets
 from nearcast.broker.upkeep.doctor.findings import Finding, note, ok, problem
 from nearcast.broker.upkeep.doctor.lake import lake
@@ -21,13 +21,17 @@ def examine(
     config: Path | None,
     data: Path | None,
     *,
+    port: Port | None = None,
+    http_port: Port | None = None,
     quick: bool = False,
     further: tuple[tuple[str, Check], ...] = (),
     told: Callable[[str], None] = lambda _area: None,
 ) -> list[Finding]:
     """Everything that was looked at.  ``further``: checks of rooms above this one; ``told`` hears what is looked at."""
     try:
-        settings = (BrokerSettings() if config is None else load(config)).changed(data=data)
+        settings = (BrokerSettings() if config is None else load(config)).changed(
+            data=data, port=port, http_port=http_port
+        )
         for part in (settings.schemes.initial, settings.schemes.ground, settings.schemes.transition_rules):
             part()
     except (InvalidInput, OSError) as error:

@@ -40,11 +40,15 @@ def holder(data: Path) -> int | None:
 
 
 def disk(settings: BrokerSettings) -> Iterator[Finding]:
-    for folder in dict.fromkeys((settings.data, settings.lake)):
+    disks: set[int] = set()
+    for folder in (settings.data, settings.lake):
         there = next((each for each in (folder, *folder.absolute().parents) if each.is_dir()), Path("/"))
         if not os.access(there, os.W_OK):
             yield problem("disk", f"{there} cannot be written", "allow the broker's account to write there")
             continue
+        if there.stat().st_dev in disks:
+            continue
+        disks.add(there.stat().st_dev)
         free = shutil.disk_usage(there).free
         if free < _LEAST_FREE:
             yield problem(
