@@ -20,6 +20,7 @@ from nearcast.broker.upkeep.reload import Reloaded
 from nearcast.errors import InvalidProperty, UnknownName
 from nearcast.journal.entries import NAMES, Record
 from nearcast.journal.tail import stretches, tail
+from nearcast.model.time import LARGEST
 from nearcast.planning.regional import Region
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -165,7 +166,7 @@ async def journal(
     request: Request[Any, Any, Any],
     broker: NamedDependency[Broker],
     scans: NamedDependency[Scans],
-    first: Annotated[int, QueryParameter(ge=0, description="Offset.")] = 0,
+    first: Annotated[int, QueryParameter(ge=0, le=LARGEST, description="Offset.")] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_RECORDS)] = 10_000,
 ) -> Response[bytes]:
     (await principal_of(broker.access, request)).check_plan()
@@ -186,11 +187,13 @@ async def stretches_of(
     request: Request[Any, Any, Any],
     broker: NamedDependency[Broker],
     scans: NamedDependency[Scans],
-    first: Annotated[int, QueryParameter(ge=0, description="Offset.")],
-    last: Annotated[int, QueryParameter(ge=0, description="Offset, which is no longer part of it.")],
+    first: Annotated[int, QueryParameter(ge=0, le=LARGEST, description="Offset.")],
+    last: Annotated[int, QueryParameter(ge=0, le=LARGEST, description="Offset, which is no longer part of it.")],
     kinds: Annotated[list[str] | None, QueryParameter(description="As in event, report; others may come too.")] = None,
-    since: Annotated[int | None, QueryParameter(description="Microseconds since 1970.")] = None,
-    until: Annotated[int | None, QueryParameter(description="As since.")] = None,
+    since: Annotated[
+        int | None, QueryParameter(ge=-LARGEST, le=LARGEST, description="Microseconds since 1970.")
+    ] = None,
+    until: Annotated[int | None, QueryParameter(ge=-LARGEST, le=LARGEST, description="As since.")] = None,
 ) -> Response[bytes]:
     """At most about 4 MB; the metadata says from where to go on. 410: some of it was deleted, and is in the lake."""
     (await principal_of(broker.access, request)).check_plan()
