@@ -24,6 +24,7 @@ from tests.clocks import HandClock
 from tests.waiting import PATIENCE, until
 
 from nearcast.broker.access import ClientLimits, Peer, Principal
+from nearcast.broker.access.grants import Grant
 from nearcast.broker.core import Broker
 from nearcast.broker.publishing.message import QUALITIES
 from nearcast.broker.sessions.session import Session
@@ -172,6 +173,12 @@ class Rig:
     @property
     def may_observe(self) -> bool:
         return True
+
+    metered = False
+    user = None
+
+    def allowing(self, _event: Event) -> tuple[Grant, ...]:
+        return ()
 
     def check_event(self, event: Event) -> None:
         self.events.append(event)

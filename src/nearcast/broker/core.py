@@ -15,6 +15,7 @@ from mqtt5 import DisconnectReasonCode
 from nearcast.broker.access import Access, Admission
 from nearcast.broker.access.access import AccessStatistics
 from nearcast.broker.access.limits import AdmissionStatistics, Quotas
+from nearcast.broker.access.people import People, PeopleStatistics
 from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
@@ -33,6 +34,7 @@ from nearcast.broker.publishing.router import Router, RouterStatistics
 from nearcast.broker.refusals import Refusals
 from nearcast.broker.reserved import ReservedTopics
 from nearcast.broker.schemes.live import SchemesStatistics
+from nearcast.broker.schemes.planners import Planners, PlannersStatistics
 from nearcast.broker.schemes.plans import Plans
 from nearcast.broker.schemes.scheming import Scheming
 from nearcast.broker.sessions.lifecycle import SessionLifecycle
@@ -80,6 +82,8 @@ class BrokerStatistics:
     archive: ArchiveStatistics
     access: AccessStatistics
     admission: AdmissionStatistics
+    people: PeopleStatistics
+    planners: PlannersStatistics
     answering: AnsweringStatistics
     schemes: SchemesStatistics
     time: TemporalStatistics
@@ -146,6 +150,8 @@ class Broker:
             now,
             settings.journal.keep,
         )
+        self.people: Final = People(self.journal, lambda user: self.identities.of(f"{user}\0"), now)
+        self.publishing.people = self.people
         quotas = Quotas(settings.limits)
         self.wills: Final = Wills(self.sessions, self.publishing, quotas, now)
         self.subscribing: Final = Subscribing(
@@ -207,7 +213,13 @@ class Broker:
             partial(Conversation, self.services),
         )
         self.answering: Final = Answering(self.journal, self.sessions, self.temporal.unpublishing.offsets, now)
-        self.plans: Final = Plans(self.journal, self.sessions, self.scheming, now)
+        self.plans: Final = Plans(
+            self.journal,
+            self.sessions,
+            self.scheming,
+            now,
+            Planners(settings.schemes.planners, settings.schemes.audience, now),
+        )
         self._problems: Final = ProblemLog(
             {"journal": lambda: self.journal.problem, "lake": lambda: self.archive.problem}
         )
@@ -250,6 +262,8 @@ class Broker:
             archive=self.archive.statistics(),
             access=self.access.statistics(),
             admission=self.services.admission.statistics(),
+            people=self.people.statistics(),
+            planners=self.plans.planners.statistics(),
             answering=self.answering.statistics(),
             schemes=self.scheming.live.statistics(),
             time=self.temporal.statistics(),

@@ -15,11 +15,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from nearcast.broker.federation.settings import FederationSettings
-from nearcast.broker.schemes.settings import SchemeSettings
+from nearcast.broker.schemes.settings import SchemeSettings, absolute_area
 from nearcast.broker.tracing.settings import TracingSettings
 from nearcast.errors import InvalidSettings
 from nearcast.model.area import Area
-from nearcast.model.area_text import area_of_tree
 from nearcast.model.fixes import FixRules
 from nearcast.model.topic import checked_topic_filter
 from nearcast.settings_files import Duration, Section, Size, read_settings
@@ -150,11 +149,17 @@ class RuleSettings(Section, frozen=True, kw_only=True):
     plans: bool = False
     """Whether transitions may be commanded, and status, journal and dashboard be seen."""
 
+    hand_in: bool = False
+    """Whether plans that a planner has signed and answers may be handed in, and status and journal be read: for jobs."""
+
     query: bool = False
     """Whether stored events may be asked for by HTTP."""
 
     observe: bool = False
     """Whether other clients may be observed, those that let themselves be."""
+
+    people_per_hour: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many people the messages that this rule allows may go to within any hour, of each user; none: as many as there are."""
 
     def __post_init__(self) -> None:
         if not (self.users or self.groups or self.anonymous):
@@ -167,12 +172,7 @@ class RuleSettings(Section, frozen=True, kw_only=True):
 
     def area(self) -> Area | None:
         """Of ``within``."""
-        if self.within is None:
-            return None
-        area = area_of_tree(self.within)
-        if area.is_relative:
-            raise InvalidSettings("within must lie somewhere; give the area its centre: at = [lon, lat]")
-        return area
+        return None if self.within is None else absolute_area(self.within)
 
 
 Algorithm = Literal[

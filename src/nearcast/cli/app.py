@@ -20,6 +20,7 @@ from nearcast.cli.backup import backup, restore
 from nearcast.cli.doctor import doctor
 from nearcast.cli.erase import erase
 from nearcast.cli.explain import explain
+from nearcast.cli.planner import planner
 from nearcast.cli.printing import tell
 from nearcast.cli.pub import pub
 from nearcast.cli.serve import serve
@@ -50,6 +51,7 @@ app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
 app.command()(transition)
+app.command()(planner)
 app.command()(explain)
 app.command()(simulate)
 app.command()(pub)

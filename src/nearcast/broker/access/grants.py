@@ -31,6 +31,8 @@ class Grant:
     plans: bool = False
     query: bool = False
     observe: bool = False
+    hand_in: bool = False
+    people_per_hour: int | None = None
 
     @property
     def allows_plain(self) -> bool:
@@ -57,6 +59,8 @@ class Grant:
                 yield f"the reach goes {event.reach.bounding_radius():.0f} m far, and may at most {self.reach_at_most:g} m"
         if not self.may_address and (event.to is not None or event.when is not None):
             yield "it may not address receivers by their context (may_address)"
+        if self.people_per_hour is not None and event.when is not None:
+            yield "whoever was or will be somewhere cannot be counted before it is delivered (people_per_hour)"
         if self.history_at_most is not None and event.when is not None:
             horizon = event.published - self.history_at_most
             if looks_before(event.when, horizon):

@@ -76,6 +76,7 @@ class Principal:
         "_receivable",
         "client_id",
         "groups",
+        "metered",
         "peer",
         "stamp",
         "trusted",
@@ -108,6 +109,9 @@ class Principal:
         self.trusted: Final = trusted
         self.stamp: Final = stamp
         """What changes with the password that it has shown; none: it has shown none."""
+
+        self.metered: Final = any(grant.people_per_hour is not None for grant in grants or ())
+        """Whether it is counted how many people its messages go to."""
 
         self._publishable: Final = _Rights(_may_publish, grants or ())
         self._plainly: Final = _Rights(_may_publish_plain, grants or ())
@@ -150,15 +154,24 @@ class Principal:
 
     def check_event(self, event: Event) -> None:
         """``Denied`` unless one rule allows all of the event."""
+        self.allowing(event)
+
+    def allowing(self, event: Event) -> tuple[Grant, ...]:
+        """The rules that allow all of the event; ``Denied`` if there are rules and none does."""
         if self._grants is None:
-            return
-        refusals = []
+            return ()
+        refusals, allowing = [], []
         for grant in self._grants:
             if grant.may_publish(event.topic):
                 objections = list(grant.objections(event))
                 if not objections:
-                    return
-                refusals.append(f"{grant.rule}: {'; '.join(objections)}")
+                    allowing.append(grant)
+                    if not self.metered:
+                        break  # one is enough
+                else:
+                    refusals.append(f"{grant.rule}: {'; '.join(objections)}")
+        if allowing:
+            return tuple(allowing)
         raise Denied(
             " | ".join(refusals) or f"no rule allows {self} to publish to {event.topic!r}; ask for one with publish"
         )
@@ -208,6 +221,12 @@ class Principal:
         allowed = self.trusted if self._grants is None else any(grant.plans for grant in self._grants)
         if not allowed:
             raise Denied(f"nothing allows {self} to command transitions; ask for a rule with plans = true")
+
+    def check_hand_in(self, *, signed: bool = True) -> None:
+        """``Denied`` unless it may hand in what jobs have found; what nobody has ``signed`` only if it may command, too."""
+        granted = self._grants or ()
+        if not (signed and any(grant.hand_in for grant in granted)):
+            self.check_plan()
 
     def check_ownership(self, owner: str | None) -> None:
         """``Denied`` if the session of this client id was made by another user: it holds their messages.

@@ -64,6 +64,8 @@ class _Rule:
             plans=rule.plans,
             query=rule.query,
             observe=rule.observe,
+            hand_in=rule.hand_in,
+            people_per_hour=rule.people_per_hour,
         )
         self._is_personal: Final = any(_PLACEHOLDER.search(written) for written in (*rule.publish, *rule.subscribe))
 

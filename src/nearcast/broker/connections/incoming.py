@@ -111,7 +111,9 @@ class Incoming:
                     with_properties(packet, topic, trace.properties(packet.user_properties)), topic, trace
                 )
                 return
-        if packet.qos is not AT_MOST_ONCE or packet.retain:
+        if self.principal.metered and topic != POSITION:
+            self._publish_any(packet, topic)  # each by itself: it is counted whom it goes to
+        elif packet.qos is not AT_MOST_ONCE or packet.retain:
             plain = is_plain(topic, packet.user_properties) and not session.announced
             if plain and packet.qos is AT_LEAST_ONCE and not packet.retain and services.publishing.beyond is None:
                 self._promise(packet, topic)

@@ -11,6 +11,7 @@ from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
+from nearcast.broker.access.people import Meter
 from nearcast.broker.core import Broker
 from nearcast.broker.http.authentication import CLIENT, principal_of
 from nearcast.broker.http.description import PLACE
@@ -28,12 +29,13 @@ from nearcast.broker.on_disk import decision
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.tracing.tracer import Trace
-from nearcast.errors import InvalidEvent, JournalFailed
+from nearcast.errors import InvalidEvent, JournalFailed, QuotaExceeded
 from nearcast.journal.entries import EventEntry
 from nearcast.journal.identities import BETWEEN
 from nearcast.model.acceptance import accepted
 from nearcast.model.area import Circle
 from nearcast.model.delivery import in_area, within_reach
+from nearcast.model.event import Event
 from nearcast.model.geometry import Point
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
@@ -89,10 +91,13 @@ class Events(Controller):
                 trace=trace,
                 publisher=poster,
             )
-            checked.append((event, message))
+            checked.append((event, message, broker.publishing.meter(principal, event)))
         # All are checked before the first goes out: nothing half-done.
-        await asyncio.gather(*(_on_disk(broker, event, message) for event, message in checked))
-        return Published([event.id for event, _ in checked])
+        if any(meter is not None for _, _, meter in checked):
+            await _one_by_one(broker, checked)
+        else:
+            await asyncio.gather(*(_on_disk(broker, event, message) for event, message, _ in checked))
+        return Published([event.id for event, _, _ in checked])
 
     @get("/", summary="Query what is stored")
     async def query(
@@ -178,13 +183,24 @@ def _object(tree: Any) -> dict[str, Any]:
     return tree
 
 
-async def _on_disk(broker: Broker, event: Any, message: Message) -> None:
+async def _one_by_one(broker: Broker, events: list[tuple[Event, Message, Meter | None]]) -> None:
+    """Of a sender with a quota of people: how many get one is known when its turn comes."""
+    for done, (event, message, meter) in enumerate(events):
+        try:
+            await _on_disk(broker, event, message, meter)
+        except QuotaExceeded as error:
+            if len(events) == 1:
+                raise
+            raise QuotaExceeded(f"{error}; of {len(events)} events the first {done} were published") from None
+
+
+async def _on_disk(broker: Broker, event: Event, message: Message, meter: Meter | None = None) -> None:
     decided, then = decision()
 
     def acknowledge(code: Any, why: str | None) -> None:
         then(JournalFailed(why or "not written") if int(code) >= 0x80 else None)
 
-    broker.publishing.event(event, message, None, acknowledge, archived=True)
+    broker.publishing.event(event, message, None, acknowledge, archived=True, meter=meter)
     await decided
 
 

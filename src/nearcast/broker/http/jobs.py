@@ -29,7 +29,7 @@ async def notifications(request: Request[Any, Any, Any], broker: NamedDependency
 
     Answered when all of it is on disk: what became of how many.
     """
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in()
     answers = await asyncio.to_thread(answers_in, await request.body())
     return dict(await broker.answering.give(answers))
 
@@ -39,5 +39,5 @@ async def plans(
     request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[list[Planned]]
 ) -> dict[str, int]:
     """Each once, by its id; answered when that is on disk: what became of how many."""
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in(signed=bool(broker.plans.planners))
     return dict(await broker.plans.carry_out(data))

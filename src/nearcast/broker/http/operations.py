@@ -89,7 +89,7 @@ def _region_shown(region: Region) -> RegionShown:
 
 @get("/status", tags=["operations"], summary="What the broker is doing")
 async def status(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> dict[str, Any]:
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in()
     answer: dict[str, Any] = msgspec.to_builtins(broker.statistics())
     return answer | {"filter_schemes": msgspec.to_builtins(shown(broker))}
 
@@ -169,7 +169,7 @@ async def journal(
     first: Annotated[int, QueryParameter(ge=0, le=LARGEST, description="Offset.")] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_RECORDS)] = 10_000,
 ) -> Response[bytes]:
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in()
     async with scans.turn():
         data = await asyncio.to_thread(tail, broker.journal, first, limit)
     return Response(data, media_type=ARROW)
@@ -177,7 +177,7 @@ async def journal(
 
 @get("/journal/extent", tags=["operations"], summary="Which offsets of the journal there are")
 async def extent(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> JournalExtent:
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in()
     journal = broker.journal
     return JournalExtent(journal.oldest, journal.exported, journal.stored)
 
@@ -196,7 +196,7 @@ async def stretches_of(
     until: Annotated[int | None, QueryParameter(ge=-LARGEST, le=LARGEST, description="As since.")] = None,
 ) -> Response[bytes]:
     """At most about 4 MB; the metadata says from where to go on. 410: some of it was deleted, and is in the lake."""
-    (await principal_of(broker.access, request)).check_plan()
+    (await principal_of(broker.access, request)).check_hand_in()
     wanted = None if kinds is None else [_kind(name) for name in kinds]
     async with scans.turn():
         data = await asyncio.to_thread(stretches, broker.journal, first, last, wanted, since, until)

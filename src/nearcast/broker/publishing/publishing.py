@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from mqtt5 import PubAckReasonCode, PublishPacket
 
+from nearcast.broker.access.people import Meter, People
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing.entries import Owed, entry_of, plain_event
 from nearcast.broker.publishing.message import Message, Properties
@@ -144,6 +145,9 @@ class Publishing:
     """Called before anything is published: what was published before goes out before it."""
 
     beyond: Beyond | None = None
+    people: People | None = None
+    """Counts how many people messages go to whose senders have a quota of them."""
+
     spectator: Spectator | None = None
     """Nearly always nobody: the way of a message must not cost more because it might be looked at."""
 
@@ -219,7 +223,7 @@ class Publishing:
         if is_plain(topic, packet.user_properties) and not session.announced:
             if not rights.may_publish_plain(topic):
                 raise Denied(f"no rule allows {rights} to publish to {topic!r} without a place")
-            self._publish_plain(session, packet, topic, acknowledge, puts)
+            self._publish_plain(session, packet, topic, acknowledge, puts, rights)
             return
         read = publication(topic, packet.payload, packet.user_properties, packet.message_expiry_interval)
         now = self.now()
@@ -227,6 +231,7 @@ class Publishing:
         event = read.event(self.next_id(), now, session.client, position, session.announced.get(read.topic))
         names.check_unreserved(event.topic)
         rights.check_event(event)
+        meter = self.meter(rights, event)
         if event.when is not None:
             self.addressing.check(session, event)
         if read.id is not None and self._came_before(session, read.id):
@@ -246,7 +251,9 @@ class Publishing:
                 answer = self._unless_refused((session.identity, read.id), acknowledge)
                 self.beyond.pass_on(event, message, session, answer, read.channel, puts)
             else:
-                self.event(event, message, session, acknowledge, read.channel, puts, archived=read.addressed)
+                self.event(
+                    event, message, session, acknowledge, read.channel, puts, archived=read.addressed, meter=meter
+                )
         except BaseException:
             if read.id is not None:  # it is not here: when it comes again, it is new
                 self._recent.pop((session.identity, read.id), None)
@@ -263,7 +270,13 @@ class Publishing:
         return answer
 
     def _publish_plain(
-        self, session: Session, packet: PublishPacket, topic: str, acknowledge: Acknowledge, puts: Sequence[Put]
+        self,
+        session: Session,
+        packet: PublishPacket,
+        topic: str,
+        acknowledge: Acknowledge,
+        puts: Sequence[Put],
+        rights: Rights,
     ) -> None:
         """Nothing but a topic, and yet to be stored: no need to read what is not there, nor to look for who is known."""
         now, route = self.now(), self.router.route(topic)
@@ -272,7 +285,11 @@ class Publishing:
         event = plain_event(message, message.event, session.client, now)
         if message.retain or not route.plain:
             message.near_properties = tuple(delivery_properties(event))
-        self.event(event, message, session, acknowledge, puts=puts, route=route)
+        self.event(event, message, session, acknowledge, puts=puts, route=route, meter=self.meter(rights, event))
+
+    def meter(self, rights: Rights, event: Event) -> Meter | None:
+        """What counts the people that it goes to; hardly any sender needs one."""
+        return self.people.meter(rights, event) if self.people is not None and rights.metered else None
 
     def event(
         self,
@@ -286,13 +303,17 @@ class Publishing:
         archived: bool = False,
         route: Route | None = None,
         arrived: bool = False,
+        meter: Meter | None = None,
     ) -> None:
-        """An event, from a client or from elsewhere; its ``route`` if that is known.  ``arrived``: from another broker."""
+        """An event, from a client or from elsewhere; its ``route`` if that is known.  ``arrived``: from another broker.
+
+        ``meter``: ``QuotaExceeded`` before anything has happened if it would go to more people than it may.  Such an event stays
+        here: nobody could count those at other brokers before they have it.
+        """
         self.settle()
-        self._count += 1
         if publisher is not None:
             message.publisher = publisher.identity
-        beyond = None if arrived else self.beyond
+        beyond = None if arrived or meter is not None else self.beyond
         if event.when is not None:
             self.addressing.check(publisher, event)
         trace = message.trace
@@ -300,6 +321,8 @@ class Publishing:
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
         copies = self.chosen(route, publisher)
+        counted = [] if meter is None else list(meter.count(sum(each.session is not publisher for each in copies)))
+        self._count += 1
         if trace is not None:
             trace.about(event.id, event.topic, message.qos, len(event.payload))
             trace.took("match", begun, receivers=len(copies))
@@ -309,7 +332,7 @@ class Publishing:
             copies = _fresh(copies, message.key)
         outbound = None if beyond is None else beyond.outbound(event, message, publisher, channel)
         answer = acknowledge if outbound is None else outbound.after(acknowledge)
-        more = [self.retained.set(message)] if message.retain else []
+        more = [*counted, self.retained.set(message)] if message.retain else counted
         kept = self.retained.messages.get(event.topic)
 
         def write(entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None) -> int:
@@ -326,6 +349,7 @@ class Publishing:
         if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
             if more:
                 write((), more)
+            if message.retain:
                 self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
             self.deliver(copies, message)
             self.timed(event.published, len(copies))

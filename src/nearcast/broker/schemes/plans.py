@@ -12,10 +12,11 @@ from typing import Final, Literal
 import msgspec
 
 from nearcast.broker.on_disk import on_disk
+from nearcast.broker.schemes.planners import Planners
 from nearcast.broker.schemes.scheming import Scheming
 from nearcast.broker.schemes.text import scheme_in
 from nearcast.broker.sessions.sessions import Sessions
-from nearcast.errors import InvalidInput, InvalidPlan
+from nearcast.errors import Denied, InvalidInput, InvalidPlan
 from nearcast.filtering.attraction import Zone, Zones
 from nearcast.filtering.parameters import Grid
 from nearcast.filtering.registry import scheme_of
@@ -23,6 +24,7 @@ from nearcast.journal import Journal, Put
 from nearcast.model.geometry import HALF_CIRCUMFERENCE, Point
 from nearcast.model.time import Instant
 from nearcast.planning.regional import Region
+from nearcast.planning.signed import PlanSignature
 from nearcast.transition.specification import MechanismSpec
 
 log: Final = logging.getLogger(__name__)
@@ -68,6 +70,9 @@ class Planned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gateways: Literal["on", "off"] | None = None
     """In these regions."""
 
+    signature: PlanSignature | None = None
+    """By a planner; needed where the settings name planners."""
+
 
 class GatewaySwitch(msgspec.Struct, frozen=True):
     """What was last planned for the gateways of a region."""
@@ -82,6 +87,7 @@ class Plans:
     sessions: Sessions
     scheming: Scheming
     now: Callable[[], Instant]
+    planners: Planners
     gateways: dict[str, GatewaySwitch] = field(init=False)
     """By the names of regions.  Kept for whoever runs gateways: the broker itself has none."""
 
@@ -94,6 +100,12 @@ class Plans:
         """Those that were not carried out yet, in their order, up to one that cannot be."""
         for each in plans:
             check(each)
+        for each in plans:  # nothing of what came together is carried out if one of them is not to be believed
+            try:
+                self.planners.check(each)
+            except Denied as error:
+                log.warning("a plan was refused: %s", error)
+                raise
         async with self._turn:
             known = await asyncio.to_thread(self.journal.known, CARRIED_OUT, [each.plan for each in plans])
             for each in plans:
@@ -109,6 +121,8 @@ class Plans:
                 at = self.now().to_bytes(8, "big")
                 await on_disk(self.journal, puts=[Put(CARRIED_OUT, plan, at) for plan in done])
             repeated = len(plans) - len(done)
+            if repeated:
+                log.info("%d plans were carried out before, and nothing was done for them", repeated)
             return Counter(done.values()) + Counter({"repeated": repeated})
 
     def _check_here(self, planned: Planned) -> None:

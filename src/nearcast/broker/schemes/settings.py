@@ -5,11 +5,13 @@ A scheme is written as in scenario files: ``{ kind = "EGRID", factor = 10 }`` (d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
 from nearcast.errors import InvalidSettings
+from nearcast.model.area import Area
+from nearcast.model.area_text import area_of_tree
 from nearcast.model.time import MICROSECONDS
 from nearcast.settings_files import Duration, Section
 
@@ -71,11 +73,56 @@ class SchemeRuleSettings(Section, frozen=True, kw_only=True):
         return SchemeRule(condition, _specification(self.scheme, "schemes.rule.scheme"), self.dwell / MICROSECONDS)
 
 
+class PlannerSettings(Section, frozen=True, kw_only=True):
+    """``[[schemes.planner]]``: whose plans are carried out, and which; with the first one, no plan without a signature is."""
+
+    name: str
+    key: str
+    """Public, as ``nearcast planner`` prints it."""
+
+    schemes: tuple[str, ...] = ()
+    """Kinds that it may plan, as in ``["EGRID"]``; none: all."""
+
+    within: dict[str, Any] | None = None
+    """An area in which its regions lie; then it plans nothing for everybody."""
+
+    gateways: bool = True
+    """Whether it may switch gateways."""
+
+    def __post_init__(self) -> None:
+        from nearcast.planning.signed import public_key
+
+        if not self.name:
+            raise InvalidSettings("schemes.planner: a planner has a name")
+        public_key(self.key)
+        self.area()
+
+    def area(self) -> Area | None:
+        """Of ``within``."""
+        return None if self.within is None else absolute_area(self.within)
+
+
+def absolute_area(tree: dict[str, Any]) -> Area:
+    """An area of a settings file, which must lie somewhere."""
+    area = area_of_tree(tree)
+    if area.is_relative:
+        raise InvalidSettings("within must lie somewhere; give the area its centre: at = [lon, lat]")
+    return area
+
+
 class SchemeSettings(Section, frozen=True, kw_only=True):
     start: SchemeTable = msgspec.field(default_factory=_RADIAL.copy)
     territory: TerritoryBox = TerritoryBox()
     points: tuple[AttractionPoint, ...] = msgspec.field(default=(), name="point")
     rules: tuple[SchemeRuleSettings, ...] = msgspec.field(default=(), name="rule")
+    planners: tuple[PlannerSettings, ...] = msgspec.field(default=(), name="planner")
+    audience: str = ""
+    """What planners call this broker in what they sign, so that no plan for another one is carried out here."""
+
+    def __post_init__(self) -> None:
+        names = [each.name for each in self.planners]
+        if len(set(names)) < len(names):
+            raise InvalidSettings("schemes.planner: two planners have the same name")
 
     def initial(self) -> MechanismSpec:
         """The scheme to run until something changes it; ``InvalidSettings`` if there is no such scheme."""

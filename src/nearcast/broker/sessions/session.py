@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from mqtt5 import PubRelPacket
 
+from nearcast.broker.access.grants import Grant
 from nearcast.broker.publishing.message import DUPLICATE, Message
 from nearcast.broker.sessions.confirmed_offsets import ConfirmedOffsets
 from nearcast.broker.tracing.tracer import ReceiverTrace
@@ -54,6 +55,17 @@ PROBLEMS: Final = ReservedTopic.PROBLEMS.topic
 
 class Rights(Protocol):
     """What the client may do, whether it is there or not."""
+
+    @property
+    def user(self) -> str | None:
+        """Who it is; none: nobody knows."""
+
+    @property
+    def metered(self) -> bool:
+        """Whether it is counted how many people its messages go to."""
+
+    def allowing(self, event: Event) -> tuple[Grant, ...]:
+        """The rules that allow the event."""
 
     @property
     def unrestricted(self) -> bool:

@@ -77,8 +77,10 @@ class Wills:
                 self.publishing.next_id(), now, session.client, position, session.announced.get(read.topic)
             )
             # Once more: its place and reach are where the client vanished, not where it said its will.
+            meter = None
             if session.rights is not None:
                 session.rights.check_event(event)
+                meter = self.publishing.meter(session.rights, event)
         except (InvalidInput, Denied) as error:
             log.info("the will of client %s is not published: %s", session.identity, error)
             return
@@ -96,7 +98,10 @@ class Wills:
             tuple(delivery_properties(event)),
             event.id,
         )
-        self.publishing.event(event, message, session, _unheard, read.channel, archived=read.addressed)
+        try:
+            self.publishing.event(event, message, session, _unheard, read.channel, archived=read.addressed, meter=meter)
+        except QuotaExceeded as error:
+            log.info("the will of client %r is not published: %s", session.client, error)
 
     def _may_retain(self, topic: str, payload: bytes) -> bool:
         others, size = self.publishing.retained.without(topic)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from nearcast.errors import InvalidSettings
 from nearcast.journal.rows import ROWS
 from nearcast.pipeline.limits import MOST_ROWS
+from nearcast.planning.signed import Signer, signer_in
 
 READABLE: Final = tuple(table for table, _ in ROWS.values())
 WRITABLE: Final = ("notifications", "plans")
@@ -22,7 +24,7 @@ _SPARKS_OWN: Final = frozenset({"checkpointlocation"})
 
 _KNOWN: Final = (
     *("table", "lake", "path", "broker", "user", "password", "startingoffset", "endingoffset"),
-    *("maxoffsetspertrigger", "maxrowspertrigger", "offsetsperpartition", "query"),
+    *("maxoffsetspertrigger", "maxrowspertrigger", "offsetsperpartition", "query", "plannerkey", "audience"),
 )
 
 
@@ -53,6 +55,9 @@ class SourceOptions:
     offsets_per_partition: int
     query: str
     """Whose answers are written: part of what tells one notification from another."""
+
+    signer: Signer | None = None
+    """Who signs the plans that are written; read where the writer is made, so that workers need no file."""
 
 
 def reading(options: Mapping[str, str]) -> SourceOptions:
@@ -89,6 +94,7 @@ def _checked(options: Mapping[str, str], tables: tuple[str, ...], done: str) -> 
         min((limit for limit in limits if limit is not None), default=MOST_ROWS),
         _number(given, "offsetsperpartition") or OFFSETS_PER_PARTITION,
         given.get("query", ""),
+        signer_in(Path(given["plannerkey"]), given.get("audience", "")) if "plannerkey" in given else None,
     )
 
 

@@ -19,8 +19,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from nearcast.errors import InvalidSettings
 from nearcast.pipeline.source.link import ARROW, BrokerLink
 from nearcast.pipeline.source.options import SourceOptions
+from nearcast.planning.signed import Signer
 from nearcast.records.answers import ANSWERS
 from nearcast.records.arrow import plain_schema, stream_of
+from nearcast.runtime.live.clock import LiveClock
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -58,7 +60,7 @@ class Handing:
         for batch in iterator:
             for piece in _pieces(batch):
                 if self.options.table == "plans":
-                    outcomes.update(link.post("/plans", _plans(piece), "application/json"))
+                    outcomes.update(link.post("/plans", _plans(piece, self.options.signer), "application/json"))
                 else:
                     outcomes.update(link.post("/notifications", _answers(piece, self.options.query), ARROW))
         return HandedIn(dict(outcomes))
@@ -96,8 +98,11 @@ def _pieces(batch: Any) -> Iterator[Any]:
         yield batch.slice(start, rows)
 
 
-def _plans(batch: Any) -> bytes:
-    return msgspec.json.encode(batch.to_pylist())
+def _plans(batch: Any, signer: Signer | None) -> bytes:
+    rows = batch.to_pylist()
+    if signer is not None:
+        rows = [signer.signed(row, LiveClock().now()) for row in rows]
+    return msgspec.json.encode(rows)
 
 
 def _answers(batch: Any, query: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -36,6 +37,12 @@ def plan(
     least: Annotated[
         float, typer.Option(metavar="CLIENTS", min=0.01, help="So many linger, on average, at an attraction point.")
     ] = 1.0,
+    planner_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sign the plan: a key that `nearcast planner` has made.")
+    ] = None,
+    audience: Annotated[
+        str, typer.Option(metavar="NAME", help="The broker that a signed plan is for (its schemes.audience).")
+    ] = "",
 ) -> Document:
     """Plan the grid factor from how many clients there are; with --broker, read its newest records too and have it carried out."""
     from nearcast.model.time import MICROSECONDS, duration
@@ -50,14 +57,14 @@ def plan(
     found = [row.asDict() for row in made.collect()]
     regions: list[Any] = []
     if found:
-        _hand_in(orders(made), broker)
+        _hand_in(orders(made), broker, planner_key, audience)
     if at_points is not None:
         # With what holds elsewhere, so that points that are no more are over.
         elsewhere = found[0]["scheme"] if found else None
         ordered = _at_points(reports, length, Lingering(least), at_points, elsewhere).cache()
         regions = [row.asDict(recursive=True) for row in ordered.collect()]
         if regions:
-            _hand_in(ordered, broker)
+            _hand_in(ordered, broker, planner_key, audience)
     shown = [{**row, "time": row["time"].isoformat()} for row in found]
     handed_in = broker is not None and bool(found or regions)
     return {"broker": broker, "plans": shown, "regions": regions, "handed_in": handed_in}
@@ -93,7 +100,9 @@ def _at_points(reports: DataFrame, length: int, crowd: Lingering, scheme: str, e
     return orders_at_points(points, since, scheme, elsewhere)
 
 
-def _hand_in(ordered: DataFrame, broker: str | None) -> None:
+def _hand_in(ordered: DataFrame, broker: str | None, planner_key: Path | None, audience: str) -> None:
     if broker is not None:
         writer = ordered.write.format("nearcast").option("table", "plans").option("broker", broker)
+        if planner_key is not None:
+            writer = writer.option("plannerKey", str(planner_key.absolute())).option("audience", audience)
         writer.mode("append").save()
