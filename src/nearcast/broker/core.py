@@ -17,6 +17,7 @@ from nearcast.broker.access.access import AccessStatistics
 from nearcast.broker.access.limits import AdmissionStatistics, Quotas
 from nearcast.broker.access.people import People, PeopleStatistics
 from nearcast.broker.answering import Answering, AnsweringStatistics
+from nearcast.broker.audit import Audit, AuditStatistics
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
@@ -83,6 +84,7 @@ class BrokerStatistics:
     access: AccessStatistics
     admission: AdmissionStatistics
     people: PeopleStatistics
+    audit: AuditStatistics
     planners: PlannersStatistics
     answering: AnsweringStatistics
     schemes: SchemesStatistics
@@ -128,6 +130,7 @@ class Broker:
             now,
             SessionLimits(settings.session.queue_messages, settings.session.inflight, settings.session.queue_bytes),
         )
+        self.audit: Final = Audit(settings.audit, settings.data / "audit", self.journal, now)
         matcher = Matcher()
         self.presence: Final = Presence(self.journal, matcher, now, rules=settings.positions.rules)
         self.router: Final = Router(self.sessions.all, self.presence, now, matcher)
@@ -152,6 +155,7 @@ class Broker:
         )
         self.people: Final = People(self.journal, lambda user: self.identities.of(f"{user}\0"), now)
         self.publishing.people = self.people
+        self.publishing.audit = self.temporal.addressing.audit = self.audit if self.audit.on else None
         quotas = Quotas(settings.limits)
         self.wills: Final = Wills(self.sessions, self.publishing, quotas, now)
         self.subscribing: Final = Subscribing(
@@ -246,6 +250,10 @@ class Broker:
         self.publishing.beyond = self.services.federation = federation
         self.temporal.unpublishing.elsewhere = federation.withdrawals
 
+    def identity_of(self, user: str | None, door: str) -> str | None:
+        """Under which it is recorded what somebody did who came by another door than MQTT."""
+        return None if user is None else self.identities.of(f"{user}\0{door}")
+
     def statistics(self) -> BrokerStatistics:
         return BrokerStatistics(
             connections=len(self.services.open),
@@ -263,6 +271,7 @@ class Broker:
             access=self.access.statistics(),
             admission=self.services.admission.statistics(),
             people=self.people.statistics(),
+            audit=self.audit.statistics(),
             planners=self.plans.planners.statistics(),
             answering=self.answering.statistics(),
             schemes=self.scheming.live.statistics(),
@@ -365,6 +374,7 @@ class Broker:
         self.sessions.flush()
         self.presence.flush()
         self.temporal.flush()
+        self.audit.flush()
 
     def _look_at_users(self) -> None:
         """Who has another password now, or none, was let in by something that holds no more."""
@@ -393,6 +403,7 @@ class Broker:
         self.observation.close()
         self.temporal.close()
         self.access.close()
+        self.audit.close()
         self.archive.close()
         self.journal.close()
         self.identities.close()

@@ -384,6 +384,20 @@ class JournalSettings(Section, frozen=True, kw_only=True):
             checked_topic_filter(topic_filter)
 
 
+class AuditSettings(Section, frozen=True, kw_only=True):
+    """The log of who addressed, observed or commanded whom, in ``audit`` of the data folder (docs/security.md)."""
+
+    enabled: bool = True
+    file_size: Size = Size.of("16 MiB")
+    """Then the next file is begun."""
+
+    retention_age: Duration = Duration.of("365d")
+    """Files whose last entry is older are deleted."""
+
+    retention_size: Size = Size.of("1 GiB")
+    """Beyond, the oldest files are deleted."""
+
+
 class DashboardSettings(Section, frozen=True, kw_only=True):
     """The live map below ``/dashboard`` of the HTTP listener, for whoever may have mechanisms exchanged (docs/dashboard.md)."""
 
@@ -430,6 +444,7 @@ class BrokerSettings(Section, frozen=True, kw_only=True):
     federation: FederationSettings = FederationSettings()
     dashboard: DashboardSettings = DashboardSettings()
     tracing: TracingSettings = TracingSettings()
+    audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from nearcast.cli import bench, demo, experiment, federation, pipeline, user
+from nearcast.cli.audit import audit
 from nearcast.cli.backup import backup, restore
 from nearcast.cli.doctor import doctor
 from nearcast.cli.erase import erase
@@ -52,6 +53,7 @@ app.command()(restore)
 app.command()(doctor)
 app.command()(transition)
 app.command()(planner)
+app.command()(audit)
 app.command()(explain)
 app.command()(simulate)
 app.command()(pub)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +24,6 @@ from nearcast.settings_files import Section, parse_settings
 
 REMEMBERED: Final = 200
 MOST_RULES: Final = 64
-_SOON: Final = 5_000_000
-"""Microseconds: a transition of this age is the one that was just asked for."""
 
 
 class _SchemesOnly(Section, frozen=True, kw_only=True):
@@ -52,15 +51,29 @@ class Commands:
         """``InvalidInput``, ``UnknownName`` or ``TransitionFailed``: then nothing has changed."""
         live, moved = self._broker.scheming.live, asyncio.Event()
         live.check(scheme)
-        self._asked.append((self._broker.clock.now(), _name(user)))
-        live.transition(scheme, clients)
+        with self._credited(user):
+            live.transition(scheme, clients)
+        self._audit(user, f"transition to {scheme}")
         live.when_moved(moved.set)
         await moved.wait()
         return self.shown()
 
     def by(self, at: Instant) -> str | None:
-        """Who asked for a transition of that time, if it was somebody here."""
-        return next((user for asked, user in reversed(self._asked) if 0 <= at - asked < _SOON), None)
+        """Who asked for the transition of that time, if it was somebody here."""
+        return next((user for asked, user in self._asked if asked == at), None)
+
+    @contextmanager
+    def _credited(self, user: str | None) -> Iterator[None]:
+        """What is done meanwhile, and nothing else that happens around that time, was asked for by that user."""
+        live = self._broker.scheming.live
+        before = live.transitions
+        yield
+        new = live.transitions - before
+        if new:
+            self._asked.extend((done.time, _name(user)) for done in live.status().latest[-new:])
+
+    def _audit(self, user: str | None, what: str) -> None:
+        self._broker.audit.commanded(self._broker.identity_of(user, "dashboard"), what)
 
     # Rules
 
@@ -73,8 +86,9 @@ class Commands:
         if len(wanted) > MOST_RULES:
             raise InvalidSettings(f"{len(wanted)} rules are too many; there may be {MOST_RULES}")
         now = self._broker.clock.now()
-        self._asked.append((now, _name(user)))
-        self._broker.scheming.live.change_rules([rule.rule() for rule in wanted])
+        with self._credited(user):
+            self._broker.scheming.live.change_rules([rule.rule() for rule in wanted])
+        self._audit(user, f"{len(wanted)} rules")
         self._rules = wanted
         self._done.append(Happened(to_text(now), f"{len(wanted)} rules hold now", _name(user), None))
         return self.rules()

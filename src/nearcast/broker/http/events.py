@@ -93,10 +93,11 @@ class Events(Controller):
             )
             checked.append((event, message, broker.publishing.meter(principal, event)))
         # All are checked before the first goes out: nothing half-done.
+        sender = broker.identity_of(principal.user, CLIENT)
         if any(meter is not None for _, _, meter in checked):
-            await _one_by_one(broker, checked)
+            await _one_by_one(broker, checked, sender)
         else:
-            await asyncio.gather(*(_on_disk(broker, event, message) for event, message, _ in checked))
+            await asyncio.gather(*(_on_disk(broker, event, message, None, sender) for event, message, _ in checked))
         return Published([event.id for event, _, _ in checked])
 
     @get("/", summary="Query what is stored")
@@ -183,24 +184,24 @@ def _object(tree: Any) -> dict[str, Any]:
     return tree
 
 
-async def _one_by_one(broker: Broker, events: list[tuple[Event, Message, Meter | None]]) -> None:
+async def _one_by_one(broker: Broker, events: list[tuple[Event, Message, Meter | None]], sender: str | None) -> None:
     """Of a sender with a quota of people: how many get one is known when its turn comes."""
     for done, (event, message, meter) in enumerate(events):
         try:
-            await _on_disk(broker, event, message, meter)
+            await _on_disk(broker, event, message, meter, sender)
         except QuotaExceeded as error:
             if len(events) == 1:
                 raise
             raise QuotaExceeded(f"{error}; of {len(events)} events the first {done} were published") from None
 
 
-async def _on_disk(broker: Broker, event: Event, message: Message, meter: Meter | None = None) -> None:
+async def _on_disk(broker: Broker, event: Event, message: Message, meter: Meter | None, sender: str | None) -> None:
     decided, then = decision()
 
     def acknowledge(code: Any, why: str | None) -> None:
         then(JournalFailed(why or "not written") if int(code) >= 0x80 else None)
 
-    broker.publishing.event(event, message, None, acknowledge, archived=True, meter=meter)
+    broker.publishing.event(event, message, None, acknowledge, archived=True, meter=meter, sender=sender)
     await decided
 
 

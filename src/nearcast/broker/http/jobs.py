@@ -11,7 +11,7 @@ from litestar.params import JSONBody
 
 from nearcast.broker.answer_rows import answers_in
 from nearcast.broker.core import Broker
-from nearcast.broker.http.authentication import principal_of
+from nearcast.broker.http.authentication import CLIENT, principal_of
 from nearcast.broker.schemes.plans import Planned
 
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -39,5 +39,11 @@ async def plans(
     request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[list[Planned]]
 ) -> dict[str, int]:
     """Each once, by its id; answered when that is on disk: what became of how many."""
-    (await principal_of(broker.access, request)).check_hand_in(signed=bool(broker.plans.planners))
-    return dict(await broker.plans.carry_out(data))
+    principal = await principal_of(broker.access, request)
+    principal.check_hand_in(signed=bool(broker.plans.planners))
+    outcome = dict(await broker.plans.carry_out(data))
+    by = broker.identity_of(principal.user, CLIENT)
+    for each in data:
+        planner = "" if each.signature is None else f" of planner {each.signature.planner}"
+        broker.audit.commanded(by, f"plan {each.plan!r:.60}{planner}")
+    return outcome

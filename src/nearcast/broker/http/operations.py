@@ -13,7 +13,7 @@ from litestar.params import JSONBody, QueryParameter
 from nearcast.broker.core import Broker
 from nearcast.broker.explained import Explained
 from nearcast.broker.explaining import explained
-from nearcast.broker.http.authentication import principal_of
+from nearcast.broker.http.authentication import CLIENT, principal_of
 from nearcast.broker.http.metrics import metrics_text
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.upkeep.reload import Reloaded
@@ -102,16 +102,18 @@ class Transitions(Controller):
 
     @get("/", summary="Which filter schemes run")
     async def schemes(self, request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> SchemesShown:
-        (await principal_of(broker.access, request)).check_plan()
+        (await principal_of(broker.access, request)).check_hand_in()
         return shown(broker)
 
     @post("/", status_code=200, summary="Exchange a filter scheme")
     async def transition(
         self, request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[TransitionOrder]
     ) -> SchemesShown:
-        (await principal_of(broker.access, request)).check_plan()
+        principal = await principal_of(broker.access, request)
+        principal.check_plan()
         live, moved = broker.scheming.live, asyncio.Event()
         live.transition(data.scheme, data.clients)
+        broker.audit.commanded(broker.identity_of(principal.user, CLIENT), f"transition to {data.scheme}")
         live.when_moved(moved.set)
         await moved.wait()  # whoever commands one after the other is not faster than the broker
         return shown(broker)
@@ -146,9 +148,11 @@ class Forgotten(msgspec.Struct, frozen=True):
 async def forget(
     request: Request[Any, Any, Any], broker: NamedDependency[Broker], data: JSONBody[Forgetting]
 ) -> Forgotten:
-    (await principal_of(broker.access, request)).check_plan()
+    principal = await principal_of(broker.access, request)
+    principal.check_plan()
     if broker.federation is None:
         raise UnknownName("this broker is alone; it keeps nothing for others")
+    broker.audit.commanded(broker.identity_of(principal.user, CLIENT), "a broker of the federation was forgotten")
     return Forgotten(broker.federation.forget(data.name))
 
 

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from mqtt5 import PubAckReasonCode, PublishPacket
 
 from nearcast.broker.access.people import Meter, People
+from nearcast.broker.audit import Audit
 from nearcast.broker.presence import Presence
 from nearcast.broker.publishing.entries import Owed, entry_of, plain_event
 from nearcast.broker.publishing.message import Message, Properties
@@ -147,6 +148,9 @@ class Publishing:
     beyond: Beyond | None = None
     people: People | None = None
     """Counts how many people messages go to whose senders have a quota of them."""
+
+    audit: Audit | None = None
+    """Told of messages that choose their receivers by place, context or time."""
 
     spectator: Spectator | None = None
     """Nearly always nobody: the way of a message must not cost more because it might be looked at."""
@@ -304,11 +308,12 @@ class Publishing:
         route: Route | None = None,
         arrived: bool = False,
         meter: Meter | None = None,
+        sender: str | None = None,
     ) -> None:
         """An event, from a client or from elsewhere; its ``route`` if that is known.  ``arrived``: from another broker.
 
         ``meter``: ``QuotaExceeded`` before anything has happened if it would go to more people than it may.  Such an event stays
-        here: nobody could count those at other brokers before they have it.
+        here: nobody could count those at other brokers before they have it.  ``sender``: the identity of one without a session.
         """
         self.settle()
         if publisher is not None:
@@ -353,6 +358,7 @@ class Publishing:
                 self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
             self.deliver(copies, message)
             self.timed(event.published, len(copies))
+            self._account(event, copies, publisher, sender, None)
             if self.spectator is not None:
                 self.spectator.seen(event, copies)
             if outbound is not None:
@@ -387,6 +393,7 @@ class Publishing:
                 return
             self.deliver(copies, message)
             self.timed(event.published, len(copies))
+            self._account(event, copies, publisher, sender, message.offset)
             if self.spectator is not None:
                 self.spectator.seen(event, copies)
             if event.when is not None:
@@ -403,6 +410,15 @@ class Publishing:
         else:
             message.offset = write((entry,), more)
             written(None)
+
+    def _account(
+        self, event: Event, copies: Sequence[Target], publisher: Session | None, sender: str | None, offset: int | None
+    ) -> None:
+        """For the audit log; of one that speaks of another time, those who get it are told of when they do."""
+        if self.audit is None or event.when is not None or (event.to is None and event.reach is None):
+            return
+        by = sender if publisher is None else publisher.identity
+        self.audit.addressed(by, event, [target.session.identity for target in copies], offset)
 
     def _finish(self, key: tuple[str, str], puts: Sequence[Put], acknowledge: Acknowledge) -> None:
         """It is there already: only the acknowledgement was lost."""

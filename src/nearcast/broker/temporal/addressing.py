@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from nearcast.broker.audit import Audit
 from nearcast.broker.known_context import KnownContext
 from nearcast.broker.on_disk import on_disk
 from nearcast.broker.presence import Presence
@@ -111,6 +112,7 @@ class TemporalAddressing(publishing.TemporalAddressing):
     most: int = 10_000
     most_per_client: int = 100
     most_without_reach: int = 500
+    audit: Audit | None = None
     _pending: dict[str, Pending] = field(default_factory=dict)
     _publishers: Counter[str | None] = field(default_factory=Counter)
     _index: ReachIndex = field(default_factory=ReachIndex)
@@ -365,6 +367,8 @@ class TemporalAddressing(publishing.TemporalAddressing):
                     target.session.give_up(offset)
             else:
                 self._send(message_in(entry, offset), pending, targets)
+                if self.audit is not None:
+                    self.audit.addressed(pending.entry.publisher, pending.event, receivers, pending.offset)
 
         offset = self.journal.write((DeliveryEntry(self.now(), pending.offset, entry),), then=written)
         for target in lasting:
