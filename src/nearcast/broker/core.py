@@ -201,6 +201,7 @@ class Broker:
             now,
             {},
             Refusals(listener.name for listener in settings.listen.listeners()),
+            most_half_open=settings.limits.half_open,
         )
         self.federation: Final = Federation(settings.federation, self) if settings.federation.is_on else None
         if self.federation is not None:

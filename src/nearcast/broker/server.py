@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import resource
 import signal
 import ssl
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.settings import BrokerSettings, Listener
 from nearcast.broker.upkeep.reload import Reloading
 from nearcast.errors import NearcastError, SetupError
+from nearcast.model.time import MICROSECONDS
 
 if TYPE_CHECKING:
     from nearcast.broker.http.app import More
@@ -77,7 +80,16 @@ class Server:
 
         name = listener.name
         try:
-            server = await loop.create_server(make, listener.host, listener.port, ssl=context, backlog=BACKLOG)
+            server = await loop.create_server(
+                make,
+                listener.host,
+                listener.port,
+                ssl=context,
+                backlog=BACKLOG,
+                ssl_handshake_timeout=None
+                if context is None
+                else broker.settings.session.connect_timeout / MICROSECONDS,
+            )
         except OSError as error:
             raise SetupError(
                 f"cannot listen on {listener.host}:{listener.port} ({name}): {error.strerror or error}; "
@@ -136,6 +148,7 @@ async def serve(
     settings: BrokerSettings, ready: Callable[[Server], None], more: More | None = None, read: Read | None = None
 ) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP has the settings read anew."""
+    _allow_files()
     server = Server(settings, more, read)
     await server.start()
     _collect_rarely()
@@ -167,6 +180,13 @@ async def _reload(broker: Broker) -> None:
         return  # it has said so
     except Exception:
         log.exception("the settings could not be reloaded")
+
+
+def _allow_files() -> None:
+    """As many open files, and so connections, as this process may have: by default many systems give it 1,024 of them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _collect_rarely() -> None:

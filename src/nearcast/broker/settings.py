@@ -74,6 +74,9 @@ class ListenSettings(Section, frozen=True, kw_only=True):
     http_tls: bool = False
     """Whether HTTP is HTTPS."""
 
+    proxies: tuple[str, ...] = ()
+    """Addresses of HTTP proxies whose X-Forwarded-For is believed; they must set it themselves, whatever they are sent."""
+
     plain: bool = False
     """Whether listeners without TLS may be reachable from other machines."""
 
@@ -274,6 +277,15 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     connects_per_second_per_address: Rate = 50.0
     """From one address."""
 
+    half_open: Count = 1_000
+    """Connections over MQTT and WebSocket that have not logged in yet; beyond, the oldest of them has to go."""
+
+    wrong_passwords_per_minute: Rate = 30.0
+    """From one address, after the first 20; then only those get in from there who have shown their password before."""
+
+    request_time: Duration = Duration.of("60s")
+    """In which the body of an HTTP request must have come."""
+
     sessions: Count = 200_000
     """Kept, with or without a connection."""
 
@@ -358,6 +370,9 @@ class SessionSettings(Section, frozen=True, kw_only=True):
 
     connect_timeout: Duration = Duration.of("10s")
     """From the opening of a connection until its CONNECT must have come."""
+
+    packet_timeout: Duration = Duration.of("60s")
+    """In which a packet that has begun must have come as a whole."""
 
     output_bytes: Size = Size.of("4 MiB")
     """Written to a connection and not taken yet; beyond, QoS 0 messages are dropped."""

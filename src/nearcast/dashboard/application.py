@@ -87,6 +87,7 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
             subscriptions,
             plans,
             client,
+            client_named,
             explain,
             transition,
             RulesOnPage,
@@ -196,6 +197,14 @@ async def client(
     # As it was asked for: the framework's own has lost slashes at its ends, and of two that follow one another.
     asked: bytes = request.scope["raw_path"]
     return await client_shown(broker, recent, unquote(asked.partition(b"/api/clients/")[2].decode("latin-1")))
+
+
+@get("/client", summary="A client by its name, whatever that is")
+async def client_named(
+    broker: NamedDependency[Broker], recent: NamedDependency[RecentEvents], name: Name
+) -> ClientShown:
+    """The same for any name: in a path, `.` and `..` are not what they say."""
+    return await client_shown(broker, recent, name)
 
 
 @get("/explain", summary="Why a client got an event, or did not")

@@ -61,6 +61,11 @@ class PacketReader:
     def statistics(self) -> ReaderStatistics:
         return ReaderStatistics(self.version, self._held_size)
 
+    @property
+    def holds(self) -> bool:
+        """Whether a part of a packet has come."""
+        return self._held_size > 0
+
     def packets(self, data: bytes) -> Iterator[mqtt5.Packet]:
         """The packets that are complete with this chunk.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from nearcast.broker.access.attempts import Attempts
 from nearcast.broker.access.passwords import Passwords, PasswordStatistics
 from nearcast.broker.access.principal import Peer, Principal
 from nearcast.broker.access.rules import Rules
@@ -41,6 +42,7 @@ class Access:
         self._anonymous = settings.access.anonymous
         self._rules = Rules(settings.access.rules, settings.access.groups)
         self._passwords = Passwords(settings.passwords)
+        self._attempts: Final = Attempts(settings.limits, now or LiveClock().now)
         jwt = settings.access.jwt
         self._tokens = None if jwt is None else Tokens(jwt, now or LiveClock().now)
         self.kept_out: Final[set[str]] = set()
@@ -155,8 +157,11 @@ class Access:
             self._check_anonymous(peer)
             return None
         # Who gives a name means to be known by it: a wrong password does not make a client anonymous.
-        if not username or password is None or not await self._passwords.verify(username, password):
+        if not username or password is None:
             raise NotAuthenticated(_WRONG)
+        with self._attempts.trying(peer.address, exempt=lambda: self._passwords.recognises(username, password)):
+            if not await self._passwords.verify(username, password):
+                raise NotAuthenticated(_WRONG)
         return username
 
     def _check_anonymous(self, peer: Peer) -> None:

@@ -84,7 +84,7 @@ class Quotas:
 
     def of_client(self, peer: Peer) -> ClientLimits:
         """Rates of a client; those without any share one object."""
-        return _UNLIMITED if _is_exempt(self._limits, peer.address) else ClientLimits(self._limits)
+        return _UNLIMITED if is_exempt(self._limits, peer.address) else ClientLimits(self._limits)
 
     def check_topic(self, topic: str) -> None:
         """Of topics and of filters."""
@@ -143,7 +143,7 @@ class Admission:
     def closed(self, address: str) -> None:
         """A connection that ``opened`` took has ended."""
         self._connections -= 1
-        known = self._addresses.get(_network(address))
+        known = self._addresses.get(network_of(address))
         if known is not None:
             known.connections -= 1
 
@@ -153,9 +153,9 @@ class Admission:
     def _open(self, address: str, now: Instant) -> None:
         limits = self._limits
         _check(self._connections, limits.connections, "the broker has at most {} connections; try again later")
-        if not _is_exempt(limits, address):
+        if not is_exempt(limits, address):
             self._forget_some(now)
-            known = self._known(_network(address))
+            known = self._known(network_of(address))
             _check(
                 known.connections, limits.connections_per_address, "at most {} connections from one address; close one"
             )
@@ -189,11 +189,11 @@ class _Address:
         self.connections = 0
 
 
-def _is_exempt(limits: LimitSettings, address: str) -> bool:
+def is_exempt(limits: LimitSettings, address: str) -> bool:
     return not limits.loopback and is_loopback(address)
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Whoever has one IPv6 address usually has all of its /64."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])

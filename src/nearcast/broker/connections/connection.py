@@ -22,6 +22,9 @@ from nearcast.model.time import Instant
 from nearcast.mqtt.stream import PacketReader, encode
 
 log: Final = logging.getLogger(__name__)
+LARGEST_CONNECT: Final = 256 * 1024
+"""Bytes that somebody may send of whom nothing is known: enough for a will, and a token."""
+
 HIGH_WATER: Final = 256 * 1024
 """Bytes that the operating system has not taken yet, beyond which a connection counts as congested."""
 
@@ -115,6 +118,7 @@ class Connection(asyncio.Protocol):
         "congested",
         "congested_since",
         "heard_at",
+        "partial_since",
         "peer",
         "transport",
         "version",
@@ -122,7 +126,10 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, terms: Terms, *, tls: bool = False) -> None:
         self._terms: Final = terms
-        self._reader: Final = PacketReader(terms.largest_packet)
+        self._reader: Final = PacketReader(min(terms.largest_packet, LARGEST_CONNECT))
+        self.partial_since: Instant = 0
+        """Since when a packet has been coming; 0: none is."""
+
         self._out: list[bytes] = []
         self._unflushed = 0
         """Bytes of these."""
@@ -156,15 +163,23 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return
         reader, listener = self._reader, self._listener
+        complete = False
         try:
             for packet in reader.packets(data):
+                complete = True
                 self._terms.traffic.packets_in += 1
                 self.version = reader.version or self.version
+                reader.largest = self._terms.largest_packet
                 listener.heard(packet)
                 if self._closing:
                     return
         except ProtocolError as error:
             listener.misunderstood(error)
+            return
+        if not reader.holds:
+            self.partial_since = 0
+        elif complete or not self.partial_since:
+            self.partial_since = self.heard_at
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._closing = True

@@ -89,9 +89,14 @@ class Conversation:
         try:
             services.admission.opened(connection.peer.address, services.now())
             self._admitted = True
+            services.half_open[self] = None
+            if len(services.half_open) > services.most_half_open:
+                next(iter(services.half_open)).give_way()
         except QuotaExceeded as error:
             log.warning("refused a connection from %s: %s", connection.peer.address, error)
             services.refusals.add(connection.listener, "crowded")
+            # One line for each would be another way to fill a disk: how many they are stands in the statistics.
+            log.debug("refused a connection from %s: %s", connection.peer.address, error)
             connection.close()
 
     # From the connection
@@ -122,6 +127,7 @@ class Conversation:
 
     def lost(self) -> None:
         self._services.open.pop(self, None)
+        self._services.half_open.pop(self, None)
         if self._admitted:
             self._services.admission.closed(self._connection.peer.address)
         if self._checking is not None:
@@ -149,7 +155,13 @@ class Conversation:
 
     # Coming
 
+    def give_way(self) -> None:
+        """To those who come: it has said nothing for longer than all others."""
+        self._services.half_open.pop(self, None)
+        self._connection.abort()
+
     def _connect(self, packet: ConnectPacket) -> None:
+        self._services.half_open.pop(self, None)
         self._reasons = Reasons(packet.max_packet_size, packet.request_problem_info)
         self._waiting = []
         self._connection.pause()
@@ -388,6 +400,8 @@ class Conversation:
             )
         elif self._principal.until is not None and now >= self._principal.until:
             self.end(DisconnectReasonCode.MAX_CONNECT_TIME, "the token has expired; connect with a new one")
+        elif connection.partial_since and now - connection.partial_since > settings.packet_timeout:
+            self.end(DisconnectReasonCode.PROTOCOL_ERROR, "a packet has begun and does not end")
         elif connection.congested and now - connection.congested_since > settings.slow_consumer:
             self.cut_off()
 

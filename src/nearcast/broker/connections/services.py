@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from nearcast.broker.access import Access, Admission
@@ -52,5 +52,10 @@ class Services:
     """All conversations, in the order in which they began."""
 
     refusals: Refusals
+    half_open: dict[Conversation, None] = field(default_factory=dict)
+    """Those whose client is not known yet."""
+
+    most_half_open: int = 1_000
+
     tracer: Tracer | None = None
     federation: Federated | None = None

@@ -13,6 +13,7 @@ import uvicorn
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http.app import More, application
+from nearcast.broker.http.guarded import guarded_http, guarded_websocket
 from nearcast.errors import SetupError
 
 LARGEST_WORD: Final = 64 * 1024
@@ -37,12 +38,18 @@ class HttpServer:
             log_config=None,
             access_log=False,
             lifespan="off",
+            # Who says on whose behalf it asks is believed only if the settings name it: else anybody on this machine could be anybody.
+            proxy_headers=bool(broker.settings.listen.proxies),
+            forwarded_allow_ips=list(broker.settings.listen.proxies),
+            http=guarded_http(broker),
             timeout_graceful_shutdown=2,
             ws_max_size=LARGEST_WORD,
             # Squeezing every picture for every viewer would cost the broker more than the bytes it saves.
             ws_per_message_deflate=False,
         )
         config.load()
+        if config.ws_protocol_class is not None:
+            config.ws_protocol_class = guarded_websocket(broker, config.ws_protocol_class)
         if context is not None:
             config.ssl = context
         self._server: Final = _Quiet(config)

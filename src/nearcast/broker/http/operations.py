@@ -159,10 +159,13 @@ async def forget(
 @post("/reload", status_code=200, tags=["operations"], summary="Read the settings anew, without disconnecting anybody")
 async def reload(request: Request[Any, Any, Any], broker: NamedDependency[Broker]) -> Reloaded:
     """As SIGHUP does. 400: the settings cannot be, and nothing has changed."""
-    (await principal_of(broker.access, request)).check_plan()
+    principal = await principal_of(broker.access, request)
+    principal.check_plan()
     if broker.reload is None:
         raise InvalidProperty("this broker was started by a program, which has its settings; it has no file to read")
-    return await broker.reload()
+    done = await broker.reload()
+    broker.audit.commanded(broker.identity_of(principal.user, CLIENT), "reload")
+    return done
 
 
 @get("/journal", tags=["operations"], summary="The journal from an offset on, as an Arrow stream")

@@ -40,7 +40,9 @@ _AT_ONCE: Final = (
 )
 """Beginnings of the keys that can change while the broker runs."""
 
-_NOT_AT_ONCE: Final = frozenset({"limits.packet"})  # clients were told it when they connected
+_NOT_AT_ONCE: Final = frozenset(
+    {"limits.packet", "limits.half_open", "limits.request_time"}
+)  # clients were told it when they connected
 _SESSIONS_AT_ONCE: Final = 200
 """Looked through before others have their turn."""
 
@@ -120,7 +122,12 @@ class Reloading:
         settings = replace(
             running,
             access=wanted.access,
-            limits=replace(wanted.limits, packet=running.limits.packet),
+            limits=replace(
+                wanted.limits,
+                packet=running.limits.packet,
+                half_open=running.limits.half_open,
+                request_time=running.limits.request_time,
+            ),
             log=wanted.log,
             journal=replace(
                 running.journal,

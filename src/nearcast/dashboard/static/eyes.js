@@ -52,7 +52,7 @@ export class Eyes {
   async refresh() {
     const { client } = this;
     try {
-      const answer = await get(`api/clients/${encodeURIComponent(client)}`);
+      const answer = await get(`api/client?name=${encodeURIComponent(client)}`);
       if (client === this.client) this.update(answer);
     } catch (refusal) {
       if (client === this.client) byId("eyes-body").replaceChildren(h("p", { class: "problem", role: "alert" }, refusal.message));
