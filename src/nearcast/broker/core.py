@@ -18,6 +18,7 @@ from nearcast.broker.access.limits import AdmissionStatistics, Quotas
 from nearcast.broker.access.people import People, PeopleStatistics
 from nearcast.broker.answering import Answering, AnsweringStatistics
 from nearcast.broker.audit import Audit, AuditStatistics
+from nearcast.broker.audit.observing import ObservationAudit
 from nearcast.broker.connections.connection import Connection, Flusher, Terms, Traffic
 from nearcast.broker.connections.conversation import Conversation
 from nearcast.broker.connections.services import Services
@@ -140,6 +141,8 @@ class Broker:
         self.router.schemes = self.scheming.live
         self.observation: Final = Observation(self.journal, self.sessions, self.presence, now, loop.call_later)
         self.router.observers = self.observation
+        if self.audit.on:
+            self.observation.audit = ObservationAudit(self.audit, self.sessions.all)
         self.retained: Final = Retained(self.journal, now)
         self.temporal: Final = TemporalService(
             self.journal, self.sessions, self.router, self.presence, self.retained, now, loop.call_later

@@ -162,6 +162,20 @@ def test_a_disk_that_cannot_be_written_loses_nothing_that_fits_into_memory(
     assert log.statistics().problem is None
 
 
+def test_of_each_second_it_is_written_once_who_was_told_of_whom(tmp_path: Path, journal: Journal) -> None:
+    log = log_of(tmp_path, journal)
+    for _ in range(100):
+        log.observed("ann", ["bob"], ["enter"])
+        log.observed("ann", ["cy"], ["enter"])
+        log.observed("ann", ["bob"], ["leave"])
+    log.close()
+    said = [(entry.did, entry.by, entry.ways, entry.whom) for entry in read(tmp_path)]
+    assert said == [
+        ("observed", "ann", ("enter",), ("bob", "cy")),
+        ("observed", "ann", ("leave",), ("bob",)),
+    ]
+
+
 def test_a_broker_writes_who_addressed_and_commanded_whom_and_nothing_of_what_was_said(tmp_path: Path) -> None:
     add_user(tmp_path / "users", "planteduser", "plantedpassword")
     login: dict[str, Any] = {"username": "planteduser", "password": b"plantedpassword"}

@@ -51,6 +51,9 @@ class Audit:
         self._journal: Final = journal
         self._now: Final = now
         self._waiting: list[tuple[Instant, Did, dict[str, Any]]] = []
+        self._seen: dict[tuple[str | None, *tuple[str, ...]], dict[str, None]] = {}
+        """Whom observers were told of since the last time, by the observer and how."""
+
         self._handed: Sequence[tuple[Instant, Did, dict[str, Any]]] = ()
         self._writing: Future[Head] | None = None
         self._worker: Final = ThreadPoolExecutor(1, thread_name_prefix="audit")
@@ -91,8 +94,16 @@ class Audit:
         self._add("addressed", by=by, whom=whom, ways=ways, offset=offset)
 
     def observed(self, by: str | None, whom: Sequence[str], ways: Sequence[str] = ()) -> None:
-        """Somebody was told where others are, or that they came, went or crossed something (``ways``)."""
-        self._add("observed", by=by, whom=whom, ways=ways)
+        """Somebody was told where others are, or that they came, went or crossed something (``ways``).
+
+        Notices may come by the ten thousand in a second: so of each second it is written once who was told of whom.
+        """
+        if self.on:
+            seen = self._seen.get((by, *ways))
+            if seen is None:
+                seen = self._seen[by, *ways] = {}
+            for each in whom:
+                seen[each] = None
 
     def commanded(self, by: str | None, what: str, whom: Sequence[str] = ()) -> None:
         """A transition, a plan, rules, a reload, an erasure: by whom."""
@@ -115,6 +126,10 @@ class Audit:
             if not self._writing.done():
                 return
             self._written(self._writing)
+        if self._seen:
+            seen, self._seen = self._seen, {}
+            for (by, *ways), whom in seen.items():
+                self._add("observed", by=by, whom=tuple(whom), ways=ways)
         if self._waiting:
             if self._untold:
                 self._waiting.append((self._now(), "lost", {"count": self._untold}))

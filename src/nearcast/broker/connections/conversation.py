@@ -93,7 +93,6 @@ class Conversation:
             if len(services.half_open) > services.most_half_open:
                 next(iter(services.half_open)).give_way()
         except QuotaExceeded as error:
-            log.warning("refused a connection from %s: %s", connection.peer.address, error)
             services.refusals.add(connection.listener, "crowded")
             # One line for each would be another way to fill a disk: how many they are stands in the statistics.
             log.debug("refused a connection from %s: %s", connection.peer.address, error)
