@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -15,7 +15,16 @@ from nearcast.model.presence import Stay
 from nearcast.model.time import MICROSECONDS, Instant
 
 STAYS: Final = "stays"
-Later = Callable[[float, Callable[[], None]], object]
+FEW: Final = 1_024
+"""So many may be expected before it is looked for those who have left meanwhile."""
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+"""Has a function called after so many seconds: ``loop.call_later``."""
 
 
 class StayRow(msgspec.Struct, frozen=True, array_like=True):
@@ -36,7 +45,12 @@ class Stays:
     """Called when the time of one may have come."""
 
     _due: list[tuple[Instant, Key, str]] = field(default_factory=list)
+    """Also of visits that are over: these are left out when their time comes, or when there are too many."""
+
+    _most: int = FEW
     _armed: Instant | None = None
+    _timer: Timer | None = None
+    """There is one at most: what is armed twice would be so for ever, since each time arms the next."""
 
     def set(self, watch: Watch, client: str, visit: Stay | None) -> list[Put]:
         """The visit that is going on; what is to be written for that."""
@@ -65,7 +79,8 @@ class Stays:
 
     def due(self) -> Iterator[tuple[Watch, str, Stay]]:
         """Those whose time has come, by the clock."""
-        now, self._armed = self.now(), None
+        now = self.now()
+        self._disarm()
         while self._due and self._due[0][0] <= now:
             _, key, client = heapq.heappop(self._due)
             watch = self.watches.get(key)
@@ -77,12 +92,32 @@ class Stays:
 
     def arm(self) -> None:
         if self._due and (self._armed is None or self._due[0][0] < self._armed):
+            self._disarm()
             self._armed = self._due[0][0]
-            self.later(max(0.0, (self._armed - self.now()) / MICROSECONDS), self.tick)
+            self._timer = self.later(max(0.0, (self._armed - self.now()) / MICROSECONDS), self.tick)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed = self._timer = None
 
     def _expect(self, watch: Watch, client: str, visit: Stay) -> None:
         assert watch.wanted.stay is not None
         heapq.heappush(self._due, (visit.since + watch.wanted.stay, watch.key, client))
+        if len(self._due) > self._most:
+            self._leave_out()
+
+    def _leave_out(self) -> None:
+        """Visits that are over: whoever goes in and out of an area would else be expected once for each time, for as long as a stay is."""
+        self._due = [
+            (visit.since + watch.wanted.stay, watch.key, client)
+            for watch in self.watches.staying
+            if watch.wanted.stay is not None
+            for client, visit in watch.stays.items()
+            if not visit.told
+        ]
+        heapq.heapify(self._due)
+        self._most = max(FEW, 2 * len(self._due))
 
     def _row(self, watch: Watch, client: str, visit: Stay | None) -> list[Put]:
         if not watch.session.durable:
