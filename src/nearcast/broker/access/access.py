@@ -105,11 +105,11 @@ class Access:
         return self._passwords.version
 
     def holds(self, principal: Principal) -> bool:
-        """Whether who was let in would still be let in by what it has shown: not with another password, nor if it was revoked."""
+        """Whether who was let in would still be let in by what it has shown: not with another password, nor revoked or being erased."""
         user = principal.user
         if user is None:
             return True
-        if self._passwords.is_revoked(user):
+        if self._passwords.is_revoked(user) or user in self.kept_out:
             return False
         return principal.stamp is None or hmac.compare_digest(self._passwords.stamp(user) or "", principal.stamp)
 

@@ -40,6 +40,7 @@ from nearcast.broker.sessions.session import Session
 from nearcast.errors import (
     InvalidInput,
     JournalFailed,
+    NotAuthenticated,
     ProtocolError,
     QuotaExceeded,
     Refused,
@@ -241,6 +242,12 @@ class Conversation:
             return
         if failed is not None:
             self._refuse_connect(ConnAckReasonCode.SERVER_UNAVAILABLE, str(failed))
+            services.lifecycle.left(session, self, politely=True)
+            return
+        if not services.access.holds(self._principal):
+            # Revoked while it was on its way in: whoever looked through the open connections did not find it there.
+            error = NotAuthenticated("wrong user name or password")
+            self._refuse_connect(_connack_code(error.reason), str(error), error)
             services.lifecycle.left(session, self, politely=True)
             return
         if services.federation is not None:

@@ -1,0 +1,43 @@
+"""What an attacker found in how people are let in, and kept out."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket
+from tests.broker.talker import Talker, broker, talking
+from tests.waiting import until
+
+from nearcast.broker.access.users import add_user, revoke_user
+from nearcast.broker.server import Server
+from nearcast.journal.store import Store
+
+
+def test_who_is_revoked_on_its_way_in_does_not_get_in(tmp_path: Path) -> None:
+    """Its password was right, and its connection was not open yet when the open ones were looked through."""
+    users = tmp_path / "users"
+    add_user(users, "ada", "secret")
+
+    async def scenario(server: Server) -> None:
+        journal, go_on = server.broker.journal, threading.Event()
+
+        def wait(_store: Store) -> None:
+            go_on.wait()
+
+        journal.ask(wait)
+        try:
+            talker = await Talker.open(server)
+            talker.send(ConnectPacket("phone", username="ada", password=b"secret", clean_start=True))
+            await until(lambda: "phone" in server.broker.sessions.all)
+            revoke_user(users, "ada")
+            server.broker._look_at_users()
+        finally:
+            go_on.set()
+        answer = await talker.next(ConnAckPacket)
+        assert answer.reason_code == ConnAckReasonCode.BAD_USER_NAME_OR_PASSWORD
+        await talker.closed()
+        async with talking(server, "honest"):
+            assert "phone" not in server.broker.services.lifecycle.conversations
+
+    broker(tmp_path, scenario)
