@@ -43,6 +43,7 @@ _AT_ONCE: Final = (
 _NOT_AT_ONCE: Final = frozenset(
     {"limits.packet", "limits.half_open", "limits.request_time"}
 )  # clients were told it when they connected
+_REFUSED: Final = "the settings were not reloaded, and nothing has changed"
 _SESSIONS_AT_ONCE: Final = 200
 """Looked through before others have their turn."""
 
@@ -99,7 +100,7 @@ class Reloading:
                 if "schemes.rule" in prepared.applied:
                     self._broker.scheming.live.change_rules(prepared.rules)  # refuses before it changes anything
             except InvalidInput as error:
-                log.error("the settings were not reloaded, and nothing has changed: %s", error)  # noqa: TRY400 - its words say all
+                log.error("%s (nearcast doctor says it in full): %s", _REFUSED, error)  # noqa: TRY400 - its words say all
                 raise
             withdrawn = await self._carry_out(prepared)
             done = Reloaded(
