@@ -22,7 +22,17 @@ from nearcast.benchmark.peers.server import Server
 from nearcast.errors import BenchmarkError
 
 TINY = replace(
-    QUICK, rounds=1, seconds=0.1, walkers=60, steps=1, cells=(75.0, 300.0), in_flight=((2, 10),), connections=30
+    QUICK,
+    rounds=1,
+    seconds=0.1,
+    walkers=60,
+    steps=1,
+    cells=(75.0, 300.0),
+    in_flight=((2, 10),),
+    connections=30,
+    fences=(300,),
+    drivers=10,
+    fence_steps=2,
 )
 INTERRUPTED = """
 import sys

@@ -11,8 +11,10 @@ import pytest
 from mqtt5 import PubAckPacket, PubAckReasonCode
 from tests.broker.talker import Talker, broker, run, serving, talking
 
+from nearcast.broker.erasing.state import rows_of
 from nearcast.broker.server import Server
 from nearcast.broker.settings import load
+from nearcast.journal.erasure.subject import Subject
 
 PLACE = '{"circle": 100, "at": [8.65, 49.87]}'
 OUTSIDE, INSIDE, BEYOND = b"49.868,8.65", b"49.87,8.65", b"49.872,8.65"
@@ -303,3 +305,25 @@ def test_what_happens_in_one_turn_is_told_in_order(tmp_path: Path) -> None:
             assert [notice["at"] for notice in heard] == sorted(notice["at"] for notice in heard)
 
     broker(tmp_path, scenario)
+
+
+def test_of_somebody_who_is_erased_nothing_waits_for_observers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as server:
+            async with talking(server, "ada", **LASTING) as ada:
+                await ada.subscribe("$nearcast/presence/+/+", 1, watched(stay="1h"))
+                await ada.subscribe("$nearcast/presence/enter/bob", 1, watched(name="his"))
+                await ada.subscribe("$nearcast/presence/near/+", 1, watched("5", around="bob", name="near"))
+            async with talking(server, "bob", **LASTING) as bob, talking(server, "eve", **LASTING) as eve:
+                for walker in (bob, eve):
+                    await walker.tell(OBSERVABLE, b"true")
+                    await move(walker, OUTSIDE, INSIDE)
+            rows = list(rows_of(server.broker.journal, Subject(frozenset()), frozenset({"bob"})))
+            found = sorted(put.table for put in rows)
+            assert [table for table in found if table not in {"presence", "sessions"}] == [
+                *["notices"] * 3,  # he entered, twice told, and eve came near him
+                "stays",
+                *["subscriptions"] * 2,
+            ]
+
+    run(scenario())

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from nearcast.benchmark.broker_courses import CELL, COURSES, FULL, QUICK, SERVERS, Course, Size
+from nearcast.benchmark.broker_fences import NOTIFICATIONS, UPDATES
 from nearcast.benchmark.broker_idle import allow_files
 from nearcast.benchmark.broker_laps import Findings, Progress
 from nearcast.benchmark.broker_ours import Nearcast
@@ -77,8 +78,14 @@ def _comparisons(results: tuple[Measurement, ...]) -> Iterator[tuple[str, Wanted
     yield " (QoS 1)", lambda row: row.metric == "one_to_one_messages_per_second" and row.parameters["qos"] == 1
     yield "", lambda row: row.metric == "p99_milliseconds" and row.parameters["course"] == "one-to-one"
     yield " (fan-out)", lambda row: row.metric == "p99_milliseconds" and row.parameters["course"] == "fan-out"
+    for many in dict.fromkeys(row.parameters["fences"] for row in results if row.metric in (UPDATES, NOTIFICATIONS)):
+        yield f" ({many:,} fences)", partial(_fenced, many)
     yield from _useful(results)
     yield from _durable(results)
+
+
+def _fenced(many: int, row: Measurement) -> bool:
+    return row.metric in (UPDATES, NOTIFICATIONS) and row.parameters["fences"] == many
 
 
 def _fans_out(window: int, row: Measurement) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 
 from nearcast.benchmark.broker_crowd import Crowd
 from nearcast.benchmark.broker_durable import DurableMqtt, DurableNats
+from nearcast.benchmark.broker_fences import Fences, FencesOverMqtt, FencesOverTile38, NearcastWithFences, Tile38
 from nearcast.benchmark.broker_frames import nats_frames, redis_frames
 from nearcast.benchmark.broker_idle import idle
 from nearcast.benchmark.broker_laps import Findings, Lane, Progress, race
@@ -21,6 +22,7 @@ from nearcast.benchmark.broker_redis import WithScript, WithService
 from nearcast.benchmark.broker_script import script
 from nearcast.benchmark.broker_streams import FAN_OUT, FAN_OUT_SHALLOW, PAIRS, PAIRS_ACKNOWLEDGED, Latencies, Streams
 from nearcast.benchmark.broker_useful import WithAreas, WithCells
+from nearcast.benchmark.fences_script import fence_script
 from nearcast.benchmark.peers.amqtt import Amqtt
 from nearcast.benchmark.peers.mosquitto import Mosquitto
 from nearcast.benchmark.peers.nats import Nats
@@ -30,7 +32,7 @@ from nearcast.benchmark.report import Measurement
 
 PAYLOAD: Final = 128
 CELL: Final = 300.0
-SERVERS: Final = (Nearcast, Mosquitto, Amqtt, Nats, RedisPubSub)
+SERVERS: Final = (Nearcast, Mosquitto, Amqtt, Nats, RedisPubSub, Tile38)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,9 @@ class Size:
     in_flight: tuple[tuple[int, int], ...]
     """Publishers, and messages in flight of each; the first is what the ratio without an addition is about."""
     connections: int
+    fences: tuple[int, ...] = (10_000,)
+    drivers: int = 200
+    fence_steps: int = 5
 
 
 FULL: Final = Size(
@@ -55,6 +60,9 @@ FULL: Final = Size(
     cells=(75.0, 150.0, CELL, 600.0, 1200.0),
     in_flight=((10, 10), (1, 10), (1, 50), (1, 200), (10, 100)),
     connections=10_000,
+    fences=(10_000, 50_000),
+    drivers=1_000,
+    fence_steps=10,
 )
 QUICK: Final = Size(
     rounds=2,
@@ -156,11 +164,31 @@ def idle_connections(course: Course) -> None:
                 course.found.results.append(idle(server, course.size.connections))
 
 
+def fences(course: Course) -> None:
+    """Everybody reports, and one listener hears of who passes which of many fences."""
+    size = course.size
+    for many in size.fences:
+        walk = fence_script(many, size.drivers, 1 + size.fence_steps * (size.rounds + 1))
+        lanes: list[Fences] = []
+        with ExitStack() as stack:
+            for kind, lane in ((NearcastWithFences, FencesOverMqtt), (Tile38, FencesOverTile38)):
+                if (Nearcast if kind is NearcastWithFences else kind) not in course.present:
+                    continue
+                course.progress(f"{many:,} fences: starting {kind.name}")
+                with course.found.surviving(kind.name, f"{many:,} fences"):
+                    server = stack.enter_context(kind())
+                    crowd, listener = (stack.enter_context(Crowd(server.port, 8)) for _ in range(2))
+                    lanes.append(lane(server, crowd, listener, walk, size.fence_steps))
+            course.race([*lanes])
+        course.found.results += [lane.notifications() for lane in lanes if lane.laps]
+
+
 COURSES: Final[Mapping[str, Callable[[Course], None]]] = {
     "streams": streams,
     "useful": useful,
     "durable": durable,
     "idle": idle_connections,
+    "fences": fences,
 }
 
 

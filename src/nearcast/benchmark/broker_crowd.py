@@ -54,7 +54,8 @@ class Crowd:
         self.links: list[Link] = []
         self.tally = np.zeros(KINDS, np.int64)
         self.arrived: Arrival = _ignore
-        self._port, self._payload, self._scan = port, payload, scan
+        self.scan = scan
+        self._port, self._payload = port, payload
         self._poll = select.epoll()
         self._by_descriptor: dict[int, Link] = {}
         self._unsent: set[Link] = set()
@@ -167,7 +168,7 @@ class Crowd:
         tally = self.tally
         before, acknowledged = tally[PUBLISH], tally[PUBACK]
         stop = used + received
-        consumed = self._scan(self._buffer, stop, self._payload, self._numbers, self._identifiers, tally)
+        consumed = self.scan(self._buffer, stop, self._payload, self._numbers, self._identifiers, tally)
         link.began = self._view[consumed:stop].tobytes() if consumed < stop else b""
         link.acknowledged += int(tally[PUBACK] - acknowledged)
         found = int(tally[PUBLISH] - before)

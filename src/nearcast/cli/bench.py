@@ -60,13 +60,13 @@ def match(
 @app.command()
 def broker(
     course: Annotated[
-        list[str] | None, typer.Option(help="Only this course: streams, useful, durable or idle (repeatable).")
+        list[str] | None, typer.Option(help="Only this course: streams, useful, durable, idle or fences (repeatable).")
     ] = None,
     quick: Quick = False,
     as_json: AsJson = False,
     peers: Peers = True,
 ) -> None:
-    """Put the broker under load: nearcast, Mosquitto, amqtt, NATS and Redis, each on a core of its own."""
+    """Put the broker under load: nearcast, Mosquitto, amqtt, NATS, Redis and Tile38, each on a core of its own."""
     from nearcast.benchmark.broker import run
     from nearcast.benchmark.broker_courses import COURSES
 

@@ -117,6 +117,12 @@ class FenceIndex(Generic[K]):
 
     def passed(self, lat: Floats, lon: Floats, end_lat: Floats, end_lon: Floats) -> Iterator[Passed[K]]:
         """All fences that each of the ways enters, leaves or crosses; ways in their order, fences in any."""
+        return (Passed(*row) for row in self.rows(lat, lon, end_lat, end_lon))
+
+    def rows(
+        self, lat: Floats, lon: Floats, end_lat: Floats, end_lon: Floats
+    ) -> Iterator[tuple[int, K, tuple[Visit, ...]]]:
+        """The same as plain tuples, for whoever has very many of them."""
         self._build()
         met = self._met
         met.progress[kernels.NEXT] = met.progress[kernels.FOUND] = 0
@@ -131,12 +137,12 @@ class FenceIndex(Generic[K]):
             if area is None or key is None:
                 continue
             if doubtful != OPEN:
-                yield Passed(way, key, ((entered, left),))
+                yield way, key, ((entered, left),)
                 continue
             self._left_to_the_model += 1
             exactly = visits(area, Point(lat[way], lon[way]), Point(end_lat[way], end_lon[way]))
             if exactly and exactly != ((0.0, 1.0),):
-                yield Passed(way, key, exactly)
+                yield way, key, exactly
 
     def covering(self, point: Point) -> Iterator[K]:
         """The fences that somebody there is in."""

@@ -152,7 +152,7 @@ class Incoming:
         try:
             self.limits.check_position(services.now())
             report = position_in(payload)
-            if report is not None and not report.is_plain:
+            if report is not None and (report.time is not None or report.accuracy is not None):
                 report = services.reserved.presence.judged(self._session, report)
         except NearcastError as error:
             self.complain(str(error))

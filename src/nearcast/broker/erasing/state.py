@@ -19,20 +19,21 @@ from nearcast.broker.federation.replicas import ReplicaRow
 from nearcast.broker.federation.roaming import HOMES
 from nearcast.broker.federation.wire import RELAY, UNPUBLISH, event_body, relay_body, unpublish_body
 from nearcast.broker.observation.notices import NOTICES, NoticeRow
-from nearcast.broker.observation.stays import STAYS
+from nearcast.broker.observation.stays import STAYS, StayRow
 from nearcast.broker.presence import PRESENCE
 from nearcast.broker.proximities import PROXIMITIES
 from nearcast.broker.publishing.retained import RETAINED, RetainedRow
 from nearcast.broker.schemes.scheming import CLIENTS as SCHEME_CLIENTS
 from nearcast.broker.schemes.scheming import NAMED
 from nearcast.broker.sessions.session import OUTGOING
-from nearcast.broker.sessions.sessions import INCOMING, SESSIONS, SUBSCRIPTIONS, SessionRow
+from nearcast.broker.sessions.sessions import INCOMING, SESSIONS, SUBSCRIPTIONS, SessionRow, SubscriptionRow
 from nearcast.broker.temporal.addressing import MOMENTS, AddressedRow
 from nearcast.broker.temporal.replays import REPLAYS
+from nearcast.errors import InvalidInput
 from nearcast.journal import Journal, Put
 from nearcast.journal.erasure.subject import Subject
-from nearcast.model.presence import Kind
-from nearcast.mqtt.observations import notice_topic
+from nearcast.mqtt import names
+from nearcast.mqtt.requests import subscription_request
 
 _BY_CLIENT: Final = frozenset(
     {
@@ -89,6 +90,29 @@ def _nobodys(_subject: Subject, _clients: frozenset[str], _key: str, _value: byt
     return False
 
 
+def _notice(_subject: Subject, clients: frozenset[str], _key: str, value: bytes) -> bool:
+    """What waits for somebody else tells of the person."""
+    row = msgspec.msgpack.decode(value, type=NoticeRow)
+    told = msgspec.json.decode(row.payload)
+    return told["who"] in clients or told.get("near") in clients
+
+
+def _stay(_subject: Subject, clients: frozenset[str], _key: str, value: bytes) -> bool:
+    return msgspec.msgpack.decode(value, type=StayRow).client in clients
+
+
+def _watch(_subject: Subject, clients: frozenset[str], _key: str, value: bytes) -> bool:
+    """Somebody else asked to be told of the person by name."""
+    row = msgspec.msgpack.decode(value, type=SubscriptionRow)
+    if names.RESERVED not in row.filter:
+        return False
+    try:
+        wanted = subscription_request(row.filter, row.properties).observation
+    except InvalidInput:
+        return False
+    return wanted is not None and (wanted.who in clients or wanted.around in clients)
+
+
 def _retained(subject: Subject, _clients: frozenset[str], _key: str, value: bytes) -> bool:
     row = msgspec.msgpack.decode(value, type=RetainedRow)
     # Those of an earlier version do not say whose they are.
@@ -115,21 +139,14 @@ def _replica(subject: Subject, _clients: frozenset[str], _key: str, value: bytes
     return subject.published(event_body(row.body).entry)
 
 
-def _notice(_subject: Subject, clients: frozenset[str], _key: str, value: bytes) -> bool:
-    """What somebody else is to be told of the person's coming and going."""
-    topic = msgspec.msgpack.decode(value, type=NoticeRow).topic
-    return any(topic == notice_topic(kind, client) for kind in Kind for client in clients)
-
-
-def _stay(_subject: Subject, clients: frozenset[str], key: str, _value: bytes) -> bool:
-    return key.rpartition("\0")[2] in clients
-
-
 def _keyed(subject: Subject, _clients: frozenset[str], key: str, _value: bytes) -> bool:
     return key in subject.keys or key.partition("\0")[0].partition(" ")[0] in subject.keys
 
 
 _JUDGES: Final[dict[str, Callable[[Subject, frozenset[str], str, bytes], bool]]] = {
+    NOTICES: _notice,
+    STAYS: _stay,
+    SUBSCRIPTIONS: _watch,
     RETAINED: _retained,
     MOMENTS: _moment,
     PARCELS: _parcel,
@@ -137,6 +154,4 @@ _JUDGES: Final[dict[str, Callable[[Subject, frozenset[str], str, bytes], bool]]]
     FEDERATED: _keyed,
     DESTINATIONS: _keyed,
     TAKEN_BACK: _keyed,
-    NOTICES: _notice,
-    STAYS: _stay,
 }

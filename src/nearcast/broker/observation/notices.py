@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,8 +17,12 @@ from nearcast.broker.publishing.message import Message
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.journal import Journal, Put
 from nearcast.model.geometry import Point
-from nearcast.model.time import Instant, to_text
+from nearcast.model.time import MICROSECONDS, Instant, to_text
 from nearcast.mqtt.observations import notice_topic
+from nearcast.mqtt.stream import V311
+
+if TYPE_CHECKING:
+    from nearcast.broker.observation.watches import Watch
 
 NOTICES: Final = "notices"
 JSON: Final = "application/json"
@@ -30,14 +35,20 @@ class NoticeRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 def payload_of(
-    who: bytes, what: str, fence: bytes, at: Instant, place: Point, more: Mapping[str, object] | None = None
+    who: str, what: str, fence: str, at: Instant, place: Point, more: Mapping[str, object] | None = None
 ) -> bytes:
-    """``who`` and ``fence`` are JSON already; ten million of a degree are a centimetre."""
+    """``who`` and ``fence`` are JSON already; a ten millionth of a degree is a centimetre."""
     rest = "" if not more else "," + msgspec.json.encode(more)[1:-1].decode()
-    return (
-        f'{{"who":{who.decode()},"what":"{what}","fence":{fence.decode()},"at":"{to_text(at)}",'
-        f'"lat":{place.lat:.7f},"lon":{place.lon:.7f}{rest}}}'
-    ).encode()
+    seconds, fraction = divmod(at, MICROSECONDS)
+    time = f"{_second(seconds)}.{fraction:06}Z" if fraction else f"{_second(seconds)}Z"
+    text = f'{{"who":{who},"what":"{what}","fence":{fence},"at":"{time}","lat":{place.lat:.7f},"lon":{place.lon:.7f}{rest}}}'
+    return text.encode()
+
+
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    """Most notices of a moment are of the same second."""
+    return to_text(seconds * MICROSECONDS)[:-1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,10 +61,6 @@ class Notice:
     payload: bytes
     number: int | None = None
     """Under which it is kept."""
-
-    @property
-    def lasts(self) -> bool:
-        return self.held.qos > 0 and self.session.durable
 
 
 @dataclass(slots=True, eq=False)
@@ -120,6 +127,88 @@ class Notices:
             self._kept.setdefault(client, set()).add(number)
             message = Message(row.topic, row.payload, 1, payload_format=1, content_type=JSON)
             session.deliver(message, 1, row.identifiers, near=False, confirmed=self._confirming(client, number))
+
+
+class Telling:
+    """Notices that are told together: those that nobody keeps go out to each observer with one write, the others when they are on disk."""
+
+    def __init__(self, notices: Notices) -> None:
+        self.puts: Final[list[Put]] = []
+        self._notices: Final = notices
+        self._lasting: Final[list[Notice]] = []
+        self._packets: Final[dict[Session, list[bytes]]] = {}
+        self._names: Final[dict[str, str]] = {}
+        self._topics: Final[dict[tuple[str, str], bytes]] = {}
+
+    def add(
+        self,
+        watch: Watch,
+        who: str,
+        kind: str,
+        what: str,
+        at: Instant,
+        place: Point,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
+        session, held = watch.session, watch.held
+        name = self._names.get(who)
+        if name is None:
+            name = self._names[who] = msgspec.json.encode(who).decode()
+        payload = payload_of(name, what, watch.fence, at, place, more)
+        if held.qos:
+            topic = notice_topic(kind, who)
+            if session.durable:
+                notice, put = self._notices.keep(session, held, topic, payload)
+                self._lasting.append(notice)
+                self.puts.append(put)
+            else:
+                self._notices.send(Notice(session, held, topic, payload))
+            return
+        head = self._topics.get((kind, who))
+        if head is None:
+            topic_bytes = notice_topic(kind, who).encode()
+            head = self._topics[kind, who] = len(topic_bytes).to_bytes(2) + topic_bytes
+        packets = self._packets.get(session)
+        if packets is None:
+            packets = self._packets[session] = []
+        packets.append(_packet(head, watch.properties if session.version > V311 else b"", payload))
+
+    def send(self) -> None:
+        """What nobody keeps."""
+        for session, packets in self._packets.items():
+            session.deliver_made(packets)
+
+    def then(self) -> None:
+        """What is kept, and is on disk now."""
+        for notice in self._lasting:
+            self._notices.send(notice)
+
+
+def _packet(head: bytes, properties: bytes, payload: bytes) -> bytes:
+    """A PUBLISH of quality 0 (MQTT 5, 3.3): as ``stream.encode`` makes it, of parts that many have in common."""
+    length = len(head) + len(properties) + len(payload)
+    if 128 <= length < 16_384:  # nearly all
+        return bytes((0x30, length & 127 | 128, length >> 7)) + head + properties + payload
+    return b"\x30" + variable_length(length) + head + properties + payload
+
+
+def variable_length(length: int) -> bytes:
+    """MQTT 5, 1.5.5."""
+    encoded = bytearray()
+    while True:
+        length, low = divmod(length, 128)
+        encoded.append(low | 128 if length else low)
+        if not length:
+            return bytes(encoded)
+
+
+def properties_of(identifiers: tuple[int, ...]) -> bytes:
+    """Of a notice (MQTT 5, 3.3.2.3): text, JSON, and the subscriptions that asked for it."""
+    content_type = JSON.encode()
+    rest = b"\x01\x01" + b"\x03" + len(content_type).to_bytes(2) + content_type
+    for identifier in identifiers:
+        rest += b"\x0b" + variable_length(identifier)
+    return variable_length(len(rest)) + rest
 
 
 def _key(client: str, number: int) -> str:

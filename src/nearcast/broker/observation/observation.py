@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-import msgspec
-
-from nearcast.broker.observation.notices import Notice, Notices, payload_of
+from nearcast.broker.observation.notices import Notices, Telling
 from nearcast.broker.observation.stays import Later, Stays
 from nearcast.broker.observation.watches import Passed, Step, Watch, Watches
 from nearcast.broker.presence import Presence, Told
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.broker.sessions.sessions import Sessions
-from nearcast.errors import JournalFailed
 from nearcast.journal import Journal, Put
 from nearcast.model.evaluation import evaluate
 from nearcast.model.geometry import Point
-from nearcast.model.presence import Kind, Stay, Way, passages_in, stays_on
+from nearcast.model.presence import Kind, Stay, Way, stays_on
 from nearcast.model.time import Instant, to_text
-from nearcast.mqtt.observations import Consent, notice_topic
+from nearcast.mqtt.observations import Consent
 
 APPEARED: Final = {"reason": "appeared"}
 _FIRST: Final = {"enter": 0, "stay": 1, "leave": 2, "cross": 3}
@@ -52,20 +49,10 @@ class ObservationStatistics:
     """On disk, for observers that have not confirmed them."""
 
 
-class _Happening(NamedTuple):
-    """Something on a way, for one observer; sorted, they are in the order in which they happened."""
-
-    step: int
-    share: float
-    order: int
-    watch: Watch
-    who: str
-    kind: Kind
-    what: str
-    standing: Point | None = None
-    """Where it was, if it was somebody else who moved."""
-
-    more: Mapping[str, object] | None = None
+_Happening = tuple[int, float, int, Watch, str, str, str, Point | None, Mapping[str, object] | None]
+"""Something on a way, for one observer: the number of the way, the share of it, the order among what is at the same share, who watches, who is
+observed, the kind, what happened, where the observed one stands if it was another one who moved, and what else is told.  Sorted, they are
+in the order in which they happened.  Plain tuples: there are tens of thousands of them in a second."""
 
 
 class Observation:
@@ -218,19 +205,20 @@ class Observation:
         if wanted.who is not None and wanted.who != who:
             return
         more = APPEARED if way.before is None else GONE if way.after is None else None
-        for passage in passages_in(visits):
-            what = passage.kind.value
-            if what in wanted.kinds:
-                found.append(
-                    _Happening(number, passage.share, _order(what, found), watch, who, Kind(what), what, None, more)
-                )
+        kinds = wanted.kinds
+        for entered, left in visits:  # as ``passages_of``, of which each makes objects
+            if entered > 0.0 and "enter" in kinds:
+                found.append((number, entered, _order("enter", found), watch, who, "enter", "enter", None, more))
+            if left < 1.0:
+                if "leave" in kinds:
+                    found.append((number, left, _order("leave", found), watch, who, "leave", "leave", None, more))
+                if entered > 0.0 and "cross" in kinds:
+                    found.append((number, left, _order("cross", found), watch, who, "cross", "cross", None, more))
         if wanted.stay is not None:
             stays, visit = stays_on(visits, way, wanted.stay, watch.stays.get(who))
             for share, at in stays:
                 since = {"since": to_text(at - wanted.stay)}
-                found.append(
-                    _Happening(number, share, _order("stay", found), watch, who, Kind.STAY, "stay", None, since)
-                )
+                found.append((number, share, _order("stay", found), watch, who, "stay", "stay", None, since))
             puts += self._stays.set(watch, who, visit)
 
     def _meet(self, number: int, client: str, way: Way, found: list[_Happening]) -> None:
@@ -242,62 +230,36 @@ class Observation:
             more = {"near": watch.anchor, "metres": watch.wanted.metres, **reason}
             standing = None if met.who == client else met.standing
             for share, what in ((passage.share, passage.kind.value) for passage in met.passages):
-                found.append(
-                    _Happening(number, share, _order(what, found), watch, met.who, Kind.NEAR, what, standing, more)
-                )
+                found.append((number, share, _order(what, found), watch, met.who, "near", what, standing, more))
 
     def _tell(self, steps: Sequence[Step], found: list[_Happening], puts: list[Put]) -> Told | None:
-        lasting: list[Notice] = []
+        telling = Telling(self._notices)
+        permitted: dict[tuple[Session, str], bool] = {}
         found.sort()
+        audit = self.audit
         for number, share, _, watch, who, kind, what, standing, more in found:
-            if self._may_tell(watch, who):
+            pair = watch.session, who
+            may = permitted.get(pair)
+            if may is None:
+                may = permitted[pair] = self._permits(watch.session, who)
+            if may and (watch.is_plain or self._may_tell(watch, who)):
                 way = steps[number][1]
-                place = way.place(share) if standing is None else standing
-                notice, put = self._notice(watch, who, kind, what, way.at(share), place, more)
-                if put is None:
-                    self._notices.send(notice)
-                else:
-                    lasting.append(notice)
-                    puts.append(put)
-        if not puts:
-            return None
-
-        def then() -> None:
-            for notice in lasting:
-                self._notices.send(notice)
-
-        return Told(puts, [session for session, _ in steps], then)
+                at = way.at(share)
+                self._told += 1
+                telling.add(watch, who, kind, what, at, way.place(share) if standing is None else standing, more)
+                if audit is not None:
+                    audit.notified(watch.session, who, kind, at)
+        telling.send()
+        puts += telling.puts
+        return Told(puts, [session for session, _ in steps], telling.then) if puts else None
 
     def _may_tell(self, watch: Watch, who: str) -> bool:
-        """Whether the observer may know of it, and wants to."""
-        observer = watch.session
-        if not self._permits(observer, who):
-            return False
+        """Whether the observer may know of it where that is, and wants to know of this one."""
         anchor = watch.anchor
-        if anchor is not None and anchor != who and not self._permits(observer, anchor):
+        if anchor is not None and anchor != who and not self._permits(watch.session, anchor):
             return False
         where = watch.held.subscription.where
         return where is None or any(evaluate(where, context) is True for _, context in self._presence.known(who).seen())
-
-    def _notice(
-        self,
-        watch: Watch,
-        who: str,
-        kind: Kind,
-        what: str,
-        at: Instant,
-        place: Point,
-        more: Mapping[str, object] | None,
-    ) -> tuple[Notice, Put | None]:
-        session, held = watch.session, watch.held
-        payload = payload_of(msgspec.json.encode(who), what, watch.fence, at, place, more)
-        self._told += 1
-        if self.audit is not None:
-            self.audit.notified(session, who, kind.value, at)
-        topic = notice_topic(kind.value, who)
-        if held.qos and session.durable:
-            return self._notices.keep(session, held, topic, payload)
-        return Notice(session, held, topic, payload), None
 
     # Time
 
@@ -307,28 +269,23 @@ class Observation:
             return
         self._presence.settle()
         puts: list[Put] = []
-        lasting: list[Notice] = []
+        telling = Telling(self._notices)
         for watch, who, visit in self._stays.due():
             length, place = watch.wanted.stay, self._presence.fixed(who)
             if length is None or place is None:
                 continue
             puts += self._stays.told(watch, who, visit)
-            if Kind.STAY in watch.wanted.kinds and self._may_tell(watch, who):
-                since = {"since": to_text(visit.since)}
-                notice, put = self._notice(watch, who, Kind.STAY, "stay", visit.since + length, place, since)
-                if put is None:
-                    self._notices.send(notice)
-                else:
-                    lasting.append(notice)
-                    puts.append(put)
+            if Kind.STAY in watch.wanted.kinds and self._permits(watch.session, who) and self._may_tell(watch, who):
+                at = visit.since + length
+                self._told += 1
+                telling.add(watch, who, "stay", "stay", at, place, {"since": to_text(visit.since)})
+                if self.audit is not None:
+                    self.audit.notified(watch.session, who, "stay", at)
+        telling.send()
+        puts += telling.puts
         self._stays.arm()
         if puts:
-
-            def written(_failed: JournalFailed | None) -> None:
-                for notice in lasting:
-                    self._notices.send(notice)
-
-            self._journal.write((), puts, written)
+            self._journal.write((), puts, lambda _failed: telling.then())
 
     def _write(self, puts: Sequence[Put]) -> None:
         if puts:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
+from nearcast.broker.observation.notices import properties_of
 from nearcast.broker.observation.standing import Standing
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.matching.fences import FenceIndex
@@ -30,8 +31,17 @@ class Watch:
     session: Session
     held: Held
     wanted: Observation
-    fence: bytes
+    fence: str
     """The name that it gave, as JSON."""
+
+    properties: bytes
+    """Of packets that tell of it."""
+
+    anchor: str | None
+    """The client around which it watches."""
+
+    is_plain: bool
+    """It asks nothing of those whom it is told of, and lies around nobody."""
 
     stays: dict[str, Stay] = field(default_factory=dict)
     """Visits that are going on, if it asks for stays."""
@@ -39,26 +49,19 @@ class Watch:
     @classmethod
     def of(cls, session: Session, held: Held) -> Watch:
         assert held.observation is not None
-        return cls(session, held, held.observation, msgspec.json.encode(held.name))
+        wanted = held.observation
+        anchor = (wanted.around or session.client) if wanted.area.is_relative else None
+        plain = anchor is None and held.subscription.where is None
+        name = msgspec.json.encode(held.name).decode()
+        return cls(session, held, wanted, name, properties_of(held.identifiers), anchor, plain)
 
     @property
     def key(self) -> Key:
         return self.session.client, self.held.subscription.id
 
-    @property
-    def anchor(self) -> str | None:
-        """The client around which it watches."""
-        if not self.wanted.area.is_relative:
-            return None
-        return self.wanted.around or self.session.client
 
-
-class Passed(NamedTuple):
-    """Somebody passed a fence."""
-
-    step: int
-    watch: Watch
-    visits: tuple[Visit, ...]
+Passed = tuple[int, Watch, tuple[Visit, ...]]
+"""The number of a step, who watches the fence that was passed, and the visits."""
 
 
 class Met(NamedTuple):
@@ -164,7 +167,7 @@ class Watches:
                 point, visits = (way.after, APPEARS) if way.before is None else (way.before, DISAPPEARS)
                 if point is not None:
                     for key in self._fences.covering(point):
-                        yield Passed(number, watches[key], visits)
+                        yield number, watches[key], visits
             elif way.before != way.after:
                 moving.append(number)
         if not moving:
@@ -177,8 +180,8 @@ class Watches:
             ]
         )
         lat, lon, end_lat, end_lon = (np.ascontiguousarray(column) for column in ends.T)
-        for way_number, key, visits in self._fences.passed(lat, lon, end_lat, end_lon):
-            yield Passed(moving[way_number], watches[key], visits)
+        for way_number, key, visits in self._fences.rows(lat, lon, end_lat, end_lon):
+            yield moving[way_number], watches[key], visits
 
     # Around clients
 
