@@ -281,7 +281,7 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     """Connections over MQTT and WebSocket that have not logged in yet; beyond, the oldest of them has to go."""
 
     wrong_passwords_per_minute: Rate = 10.0
-    """From one address, after the first 10; then only those get in from there who have shown their password before."""
+    """From one address, after the first 5; then only those get in from there who have shown their password before."""
 
     request_time: Duration = Duration.of("60s")
     """In which the body of an HTTP request must have come."""

@@ -18,7 +18,7 @@ from nearcast.errors import NotAuthenticated, QuotaExceeded
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.buckets import Bucket
 
-AT_ONCE: Final = 10
+AT_ONCE: Final = 5
 MOST_ADDRESSES: Final = 10_000
 
 
