@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import httpx
 from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket
 from tests.broker.talker import Talker, broker, talking
 from tests.waiting import until
@@ -41,3 +42,21 @@ def test_who_is_revoked_on_its_way_in_does_not_get_in(tmp_path: Path) -> None:
             assert "phone" not in server.broker.services.lifecycle.conversations
 
     broker(tmp_path, scenario)
+
+
+def test_a_page_in_a_browser_of_this_machine_commands_nothing(tmp_path: Path) -> None:
+    """Nobody needs a password who is here; a page of another site, which a browser here has opened, is not."""
+
+    async def scenario(server: Server) -> None:
+        host, port = server.addresses["http"]
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client:
+            for headers in ({}, {"origin": f"http://{host}:{port}"}, {"host": f"localhost:{port}"}):
+                assert (await client.get("/status", headers=headers)).status_code == 200
+            for headers in ({"origin": "https://elsewhere.example"}, {"origin": "null"}):
+                assert (await client.post("/reload", headers=headers)).status_code == 403
+            for empty in ({}, {"authorization": "Bearer"}, {"authorization": "Basic Og=="}):
+                headers = {"host": f"elsewhere.example:{port}", **empty}
+                for route in ("/status", "/events", "/explain?event=a&client=b"):
+                    assert (await client.get(route, headers=headers)).status_code == 401
+
+    broker(tmp_path, scenario, listen={"http_port": "any"})

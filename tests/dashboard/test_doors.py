@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from tests.broker.access.minting import Issuer
 from tests.broker.talker import talking
 from tests.dashboard.looking import WORD, asking, looking, shown
 from tests.waiting import until
@@ -180,9 +182,29 @@ def test_this_machine_needs_no_password_but_its_own_name(tmp_path: Path) -> None
         for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"):
             assert (await client.get(DATA[0], headers={"host": host})).status_code == 200
         for host in (f"elsewhere.example:{port}", "elsewhere.example", "127.0.0.1.elsewhere.example", "["):
-            assert (await client.get(DATA[0], headers={"host": host})).status_code in {400, 401}
+            for nothing in (
+                {},
+                {"authorization": "Bearer"},
+                {"authorization": "Basic Og=="},
+            ):  # a page may send these, too
+                assert (await client.get(DATA[0], headers={"host": host, **nothing})).status_code in {400, 401}
 
     shown(tmp_path, story)
+
+
+def test_what_a_token_was_exchanged_for_holds_no_longer_than_the_token(tmp_path: Path) -> None:
+    with_users(tmp_path)
+    issuer = Issuer()
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        now = server.broker.clock.now() / 1_000_000
+        word = issuer.token("ada", exp=int(now) + 60, nbf=int(now) - 60, iat=int(now) - 60)
+        answer = await log_in(client, word=word)
+        assert answer.is_success
+        (age,) = re.findall(r"max-age=(\d+)", answer.headers["set-cookie"].lower())
+        assert 0 < int(age) <= 60 + 30  # its leeway included
+
+    shown(tmp_path, story, access={**RULES, "jwt": issuer.settings(tmp_path)})
 
 
 def test_scripts_may_use_basic(tmp_path: Path) -> None:

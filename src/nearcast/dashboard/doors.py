@@ -16,16 +16,15 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from litestar import Request
-from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from nearcast.broker.access import Access, Peer, Principal
 from nearcast.broker.core import Broker
 from nearcast.broker.http.authentication import credentials_in
-from nearcast.broker.settings import DashboardSettings, is_loopback
+from nearcast.broker.http.browsers import Asking, check_origin, is_called_by_address
+from nearcast.broker.settings import DashboardSettings
 from nearcast.errors import Denied, NotAuthenticated, QuotaExceeded
 from nearcast.model.time import MICROSECONDS, Instant
 from nearcast.runtime.buckets import Bucket
@@ -47,8 +46,6 @@ ATTEMPTS: Final = 10
 
 PATIENCE: Final = 6
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-Asking = ASGIConnection[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +133,8 @@ class Doors:
         if login is not None:
             return self._access.known(login.user, CLIENT, peer)
         user, password = credentials_in(asking.headers.get("authorization"))
-        if user is None and password is None:
-            if not _is_called_by_address(asking):
+        if not user and not password:  # also if the header is there and says nothing: a page may send it, too
+            if not is_called_by_address(asking):
                 raise _Nobody
             try:
                 return await self._access.authenticate(CLIENT, None, None, peer)
@@ -152,7 +149,7 @@ class Doors:
         check_word(request)
         if not user:
             raise NotAuthenticated("give a user name")
-        await self._authenticate(user, password.encode(), _peer(request))
+        principal = await self._authenticate(user, password.encode(), _peer(request))
         stamp = self._access.stamp(user)
         if stamp is None:  # removed meanwhile
             raise NotAuthenticated("wrong user name or password")
@@ -162,10 +159,12 @@ class Doors:
         own = [key for key, login in self._logins.items() if login.user == user]
         if len(own) >= MOST_LOGINS_OF_ONE:
             del self._logins[own[0]]
-        self._logins[_digest(token)] = _Login(user, stamp, now + self._stay)
+        # A token may be given as the password: what it is exchanged for holds no longer than it does.
+        stay = self._stay if principal.until is None else max(0, min(self._stay, principal.until - now))
+        self._logins[_digest(token)] = _Login(user, stamp, now + stay)
         if len(self._logins) > MOST_LOGINS:
             self._logins.popitem(last=False)
-        return _cookie(request, token, self._stay // MICROSECONDS)
+        return _cookie(request, token, stay // MICROSECONDS)
 
     def log_out(self, request: Request[Any, Any, Any]) -> Cookie:
         check_word(request)
@@ -227,27 +226,6 @@ def check_word(request: Asking) -> None:
     if request.headers.get(WORD) != "1":
         raise Denied("what changes something needs the header X-Nearcast: 1")
     check_origin(request)
-
-
-def check_origin(asking: Asking) -> None:
-    """``Denied`` for a page of another site; who sends no Origin is no browser."""
-    origin = asking.headers.get("origin")
-    if origin is None:
-        return
-    host = asking.headers.get("host", "")
-    secure = asking.scope["scheme"] in {"https", "wss"}
-    if origin.lower() != f"{'https' if secure else 'http'}://{host.lower()}":
-        raise Denied(f"this is not for pages of {origin!r:.60}")
-
-
-def _is_called_by_address(asking: Asking) -> bool:
-    """Whether the broker was called by a name that nobody else can give to their own page."""
-    try:
-        name = urlsplit(f"//{asking.headers.get('host', '')}").hostname or ""
-    except ValueError:
-        return False
-    client = asking.client
-    return client is None or not is_loopback(client.host) or is_loopback(name)
 
 
 def _peer(asking: Asking) -> Peer:

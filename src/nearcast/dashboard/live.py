@@ -12,8 +12,9 @@ from litestar import WebSocket, websocket
 from litestar.di import NamedDependency
 from litestar.exceptions import WebSocketDisconnect
 
+from nearcast.broker.http.browsers import check_origin
 from nearcast.dashboard.contract import ViewerWish
-from nearcast.dashboard.doors import Doors, check_origin
+from nearcast.dashboard.doors import Doors
 from nearcast.dashboard.feed import Feed, Seat
 from nearcast.errors import NotAuthenticated, QuotaExceeded
 

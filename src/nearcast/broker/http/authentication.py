@@ -9,6 +9,7 @@ from typing import Any
 from litestar import Request
 
 from nearcast.broker.access import Access, Peer, Principal
+from nearcast.broker.http.browsers import check_nameless
 from nearcast.errors import NotAuthenticated
 
 CLIENT: str = "http"
@@ -17,6 +18,8 @@ CLIENT: str = "http"
 async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Principal:
     """By HTTP Basic, or by a token (Bearer); without, as the rules for anonymous clients say."""
     user, password = credentials_in(request.headers.get("authorization"))
+    if not user and not password:
+        check_nameless(request)
     address = request.client.host if request.client else ""
     peer = Peer(address, request.client.port if request.client else 0, request.url.scheme == "https")
     return await access.authenticate(CLIENT, user, password, peer)
