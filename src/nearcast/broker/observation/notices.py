@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NOTICES: Final = "notices"
 JSON: Final = "application/json"
+_NEAR: Final = notice_topic("near", "")
 
 
 class NoticeRow(msgspec.Struct, frozen=True, array_like=True):
@@ -108,7 +109,11 @@ class Notices:
     def withdraw(self, session: Session, who: str) -> None:
         """What waits for an observer of that client does not go out any more."""
         topics = frozenset(notice_topic(kind, who) for kind in ("enter", "leave", "cross", "stay", "near"))
-        session.withdraw(lambda message: message.topic in topics)
+        session.withdraw(lambda message: message.topic in topics or _around(message) == who)
+
+    def observers(self) -> list[str]:
+        """For whom something waits, also if it has stopped watching since."""
+        return list(self._kept)
 
     def over(self, session: Session) -> list[Put]:
         """Its session is over; what is to be written for that."""
@@ -209,6 +214,17 @@ def properties_of(identifiers: tuple[int, ...]) -> bytes:
     for identifier in identifiers:
         rest += b"\x0b" + variable_length(identifier)
     return variable_length(len(rest)) + rest
+
+
+def _around(message: Message) -> str | None:
+    """The client near which somebody was: its permission is needed as well."""
+    if not message.topic.startswith(_NEAR):
+        return None
+    return msgspec.json.decode(message.payload, type=_Near).near
+
+
+class _Near(msgspec.Struct):
+    near: str | None = None
 
 
 def _key(client: str, number: int) -> str:

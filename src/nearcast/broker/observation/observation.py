@@ -132,7 +132,7 @@ class Observation:
         if self._watches.is_around:
             self._place(client)
         if before is not None:
-            for observer in self._watches.observers():
+            for observer in {*self._watches.observers(), *self._notices.observers()}:
                 other = self._sessions.all.get(observer)
                 if other is not None and observer != client and not self._permits(other, client):
                     self._notices.withdraw(other, client)
