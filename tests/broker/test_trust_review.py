@@ -7,11 +7,14 @@ from pathlib import Path
 
 import httpx
 from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket
-from tests.broker.talker import Talker, broker, talking
+from tests.broker.talker import Talker, broker, run, settings_for, talking
 from tests.waiting import until
 
+from nearcast.broker.access import Access, Peer
+from nearcast.broker.access.attempts import AT_ONCE
 from nearcast.broker.access.users import add_user, revoke_user
 from nearcast.broker.server import Server
+from nearcast.errors import NotAuthenticated, QuotaExceeded
 from nearcast.journal.store import Store
 
 
@@ -60,3 +63,26 @@ def test_a_page_in_a_browser_of_this_machine_commands_nothing(tmp_path: Path) ->
                     assert (await client.get(route, headers=headers)).status_code == 401
 
     broker(tmp_path, scenario, listen={"http_port": "any"})
+
+
+def test_reloaded_limits_hold_for_wrong_passwords_too(tmp_path: Path) -> None:
+    there = Peer("203.0.113.7", 50_000, tls=True)
+    add_user(tmp_path / "users", "ada", "secret")
+
+    async def wrong(access: Access, times: int) -> set[type[Exception]]:
+        raised = set[type[Exception]]()
+        for number in range(times):
+            try:
+                await access.authenticate("phone", "ada", b"%d" % number, there)
+            except (NotAuthenticated, QuotaExceeded) as error:
+                raised.add(type(error))
+        return raised
+
+    async def scenario() -> None:
+        access = Access(settings_for(tmp_path, limits={"wrong_passwords_per_minute": 0}), lambda: 0)
+        assert await wrong(access, AT_ONCE + 1) == {NotAuthenticated}
+        access.adopt(Access(settings_for(tmp_path, limits={"wrong_passwords_per_minute": 1}), lambda: 0))
+        assert await wrong(access, AT_ONCE + 1) == {NotAuthenticated, QuotaExceeded}
+        access.close()
+
+    run(scenario())

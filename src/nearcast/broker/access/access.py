@@ -42,7 +42,7 @@ class Access:
         self._anonymous = settings.access.anonymous
         self._rules = Rules(settings.access.rules, settings.access.groups)
         self._passwords = Passwords(settings.passwords)
-        self._attempts: Final = Attempts(settings.limits, now or LiveClock().now)
+        self._attempts = Attempts(settings.limits, now or LiveClock().now)
         jwt = settings.access.jwt
         self._tokens = None if jwt is None else Tokens(jwt, now or LiveClock().now)
         self.kept_out: Final[set[str]] = set()
@@ -80,6 +80,8 @@ class Access:
             self._passwords = other._passwords
         if other._settings.access.jwt != self._settings.access.jwt:
             self._tokens = other._tokens
+        if other._settings.limits != self._settings.limits:
+            self._attempts = other._attempts
         self._anonymous, self._rules, self._settings = other._anonymous, other._rules, other._settings
         self.generation += 1
 
