@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 from typer.testing import CliRunner
 
 from nearcast.broker.access.users import add_user
+from nearcast.broker.audit import audit
 from nearcast.broker.audit.audit import Audit
 from nearcast.broker.audit.chain import Entry, Head, entries, files_of, last_of, line_of, verified
 from nearcast.broker.server import Server
@@ -160,6 +161,34 @@ def test_a_disk_that_cannot_be_written_loses_nothing_that_fits_into_memory(
     write(log, 1)
     assert verified(tmp_path / "audit").head.n == 2
     assert log.statistics().problem is None
+
+
+def test_what_waits_for_a_disk_has_a_bound_in_people_too_and_what_is_lost_is_counted(
+    tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand entries may be waiting, each with ten thousand receivers: that would be the memory of the machine."""
+    monkeypatch.setattr(audit, "MOST_NAMED", 100)
+    log = log_of(tmp_path, journal)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    def people() -> int:
+        waiting = [*log._handed, *log._waiting]
+        return sum(len(parts.get("whom", ())) for _, _, parts in waiting) + sum(map(len, log._seen.values()))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        for number in range(40):
+            log.addressed("ann", event(), [f"r{number}-{each}" for each in range(10)], number)
+            log.observed("ann", [f"o{number}-{each}" for each in range(10)], ["enter"])
+            log.flush()
+            if log._writing is not None and number % 3:
+                log._finish(log._writing)
+            assert people() <= 2 * (100 + 10)  # what is being written, and what waits meanwhile
+    assert log.statistics().lost > 0
+    log.close()
+    assert sum(entry.count or 0 for entry in read(tmp_path) if entry.did == "lost") == log.statistics().lost
 
 
 def test_of_each_second_it_is_written_once_who_was_told_of_whom(tmp_path: Path, journal: Journal) -> None:

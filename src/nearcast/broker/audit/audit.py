@@ -28,6 +28,9 @@ from nearcast.model.time import Instant
 log: Final = logging.getLogger(__name__)
 TABLE: Final = "audit"
 MOST_WAITING: Final = 100_000
+MOST_NAMED: Final = 1_000_000
+"""People in what waits: one message may have gone to ten thousand."""
+
 FOLDER: Final = "audit"
 
 
@@ -58,6 +61,9 @@ class Audit:
         self._writing: Future[Head] | None = None
         self._worker: Final = ThreadPoolExecutor(1, thread_name_prefix="audit")
         self._lost = self._untold = 0
+        self._named = 0
+        """People in what waits or is seen."""
+
         self._problem: str | None = None
         self._head = Head()
         if self.on:
@@ -103,7 +109,12 @@ class Audit:
             if seen is None:
                 seen = self._seen[by, *ways] = {}
             for each in whom:
-                seen[each] = None
+                if each not in seen:
+                    if self._named >= MOST_NAMED:
+                        self._lose(1)
+                        return
+                    seen[each] = None
+                    self._named += 1
 
     def commanded(self, by: str | None, what: str, whom: Sequence[str] = ()) -> None:
         """A transition, a plan, rules, a reload, an erasure: by whom."""
@@ -112,11 +123,15 @@ class Audit:
     def _add(self, did: Did, **parts: Any) -> None:
         if not self.on:
             return
-        if len(self._waiting) >= MOST_WAITING:
-            self._lost += 1
-            self._untold += 1
+        if len(self._waiting) >= MOST_WAITING or self._named >= MOST_NAMED:
+            self._lose(1)
             return
+        self._named += len(parts.get("whom", ()))
         self._waiting.append((self._now(), did, parts))
+
+    def _lose(self, entries: int) -> None:
+        self._lost += entries
+        self._untold += entries
 
     # On disk
 
@@ -128,13 +143,14 @@ class Audit:
             self._written(self._writing)
         if self._seen:
             seen, self._seen = self._seen, {}
+            self._named -= sum(map(len, seen.values()))
             for (by, *ways), whom in seen.items():
                 self._add("observed", by=by, whom=tuple(whom), ways=ways)
         if self._waiting:
             if self._untold:
                 self._waiting.append((self._now(), "lost", {"count": self._untold}))
                 self._untold = 0
-            self._handed, self._waiting = self._waiting, []
+            self._handed, self._waiting, self._named = self._waiting, [], 0
             self._writing = self._worker.submit(self._write, self._handed)
 
     def _written(self, done: Future[Head]) -> None:
@@ -146,12 +162,25 @@ class Audit:
             if self._problem is None:
                 log.error("%s", problem)  # noqa: TRY400 - the disk's trouble, not a mistake of ours
             self._problem = problem
-            self._waiting = [*self._handed, *self._waiting][:MOST_WAITING]  # tried again
+            self._try_again()
             return
         self._problem, self._handed = None, ()
         if head != self._head:
             self._head = head
             self._journal.write(puts=[Put(TABLE, "head", msgspec.msgpack.encode(head))])
+
+    def _try_again(self) -> None:
+        """What could not be written comes before what has come since; what is too much is lost, and counted."""
+        everything, seen = [*self._handed, *self._waiting], sum(map(len, self._seen.values()))
+        self._handed, self._waiting, self._named = (), [], seen
+        for at, did, parts in everything:
+            if did == "lost":
+                self._untold += parts["count"]  # said again, with what is lost now
+            elif len(self._waiting) >= MOST_WAITING or self._named >= MOST_NAMED:
+                self._lose(1)
+            else:
+                self._named += len(parts.get("whom", ()))
+                self._waiting.append((at, did, parts))
 
     def _write(self, waiting: Sequence[tuple[Instant, Did, dict[str, Any]]]) -> Head:
         """In the worker: nobody else writes."""
