@@ -271,9 +271,10 @@ class Presence:
             self._move(session, report, None)
 
     def moved_together(self, reports: Sequence[tuple[Session, PositionReport]]) -> None:
-        """Many at once, none of them twice, all of them ``judged``, and nobody waits for the disk."""
+        """Many at once in their order, all of them ``judged``, and nobody waits for the disk."""
         at, dirty = self.now(), self._dirty
-        clients, lat, lon, entries = [], [], [], []
+        last: dict[str, Point] = {}
+        entries = []
         ways: list[tuple[Session, Way]] | None = None if self.passing is None else []
         for session, report in reports:
             client, position = session.client, report.point
@@ -285,18 +286,18 @@ class Presence:
                     ways.append((session, Way(present.fixed, present.fixed_at, position, time)))
                 present.fixed, present.fixed_at = position, time
             dirty[client] = session
-            clients.append(client)
-            lat.append(position.lat)
-            lon.append(position.lon)
+            last[client] = position
             entries.append(ReportEntry(at, session.identity, position.lat, position.lon))
-        self.matcher.move_together(clients, lat, lon)
+        # Nobody published anything between two reports of one client: where it was before its last one matters for its way alone.
+        points = last.values()
+        self.matcher.move_together(list(last), [point.lat for point in points], [point.lon for point in points])
         self._reports += len(entries)
         told = self.passing(ways) if self.passing is not None and ways else None
         if told is None:
             self.journal.write(entries)
         else:
             self._write_told(entries, told, None)
-        for client in clients:
+        for client in last:
             self.watch(client, at)
 
     def registered(

@@ -9,7 +9,7 @@ time; only what stands side by side in it shares its way.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +51,7 @@ class Batching:
         self._publishes: list[Gathered] = []
         self._bytes = 0
         self._promised: list[Promised] = []
-        self._moves: dict[Session, PositionReport] = {}
+        self._moves: list[tuple[Session, PositionReport]] = []
         """Only one of the three holds something."""
         self._behind = False
         self._bursts = 0
@@ -101,12 +101,12 @@ class Batching:
 
     def move(self, session: Session, report: PositionReport) -> None:
         """A position report of quality 0, already ``judged``."""
-        if self._publishes or self._promised or session in self._moves:
+        if self._publishes or self._promised:
             self.settle()
         waiting = self._moves
         if not waiting:
             self._begin()
-        waiting[session] = report
+        waiting.append((session, report))
         if len(waiting) >= MOST:
             self.settle()
 
@@ -119,7 +119,7 @@ class Batching:
             promised, self._promised, self._bytes = self._promised, [], 0
             self._promise(promised)
         elif self._moves:
-            moves, self._moves = self._moves, {}
+            moves, self._moves = self._moves, []
             try:
                 self._move(moves)
             except Exception:
@@ -129,12 +129,12 @@ class Batching:
         self._expect()
         self._behind = self._publishing.journal.is_behind
 
-    def _move(self, moves: dict[Session, PositionReport]) -> None:
+    def _move(self, moves: Sequence[tuple[Session, PositionReport]]) -> None:
         if len(moves) < self.few:
-            self._presence.moved_one_by_one(moves.items())
+            self._presence.moved_one_by_one(moves)
         else:
             self._count(len(moves))
-            self._presence.moved_together(list(moves.items()))
+            self._presence.moved_together(moves)
 
     def _publish(self, publishes: list[Gathered]) -> None:
         done = 0
