@@ -264,7 +264,7 @@ def test_nothing_gets_through_while_honest_clients_go_on(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_what_honest_clients_lose_at_full_load(tmp_path: Path) -> None:
-    """Nine tenths are the aim; what was reached stands in docs/security.md, and this keeps it from becoming much worse."""
+    """By the clock, on a machine without other work; docs/security.md says what was measured, and what it is beside other work."""
     result = attack(tmp_path, pairs=7, messages=20_000, rate=100)
     check(result)
-    assert result["by the clock"] >= 0.5
+    assert result["by the clock"] >= 0.9
