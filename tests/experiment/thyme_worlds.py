@@ -37,6 +37,7 @@ def static(good: bool) -> Outcome:
 def swept(good: bool) -> Outcome:
     found = {f"{PL_SG}-period-{it:g}": _static(PL_SG, good) for it in PERIODS}
     found |= {f"{DCS}-beacon-{it:g}": _static(DCS, good) for it in BEACONS}
+    found |= {f"{it}-slow": _static(it, good) for it in MECHANISMS}
     found |= {f"{it}-growth-{growth:g}": _static(it, good) for it in MECHANISMS for growth in GROWTHS}
     return found | {AROUND: computed({"bytes sent": 2e6})}
 

@@ -103,6 +103,7 @@ def _settings(profile: RadioProfile) -> dict[str, object]:
         "dsss": int(profile.family is Family.DSSS),
         "data_mode": _mode(profile.family, profile.data_rate),
         "basic_mode": _mode(profile.family, profile.basic_rate),
+        "broadcast_mode": _mode(profile.family_at(profile.rate_of_broadcasts), profile.rate_of_broadcasts),
         # The closed form; the other one of ns-3 for OFDM reads tables.
         "error_model": "ns3::NistErrorRateModel",
         "rts_threshold": profile.rts_threshold,

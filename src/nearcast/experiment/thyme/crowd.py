@@ -22,6 +22,7 @@ from nearcast.model.time import EVER, MICROSECONDS, TimeFrame
 from nearcast.runtime.host import Component
 from nearcast.runtime.simulation.kernel import Simulation
 from nearcast.runtime.simulation.plane import Plane
+from nearcast.runtime.simulation.radio.profile import RadioProfile
 from nearcast.runtime.simulation.world import SimulatedHost, World
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
@@ -52,13 +53,13 @@ class Crowd:
 
     def __init__(
         self, seed: int, mechanism: MechanismSpec, where: Sequence[XY], what: Sequence[Operation], times: Timeline,
-        loss: float = 0.0,
+        loss: float = 0.0, profile: RadioProfile = PROFILE,
     ) -> None:  # fmt: skip
         self.book: Final = Book()
         self.times: Final = times
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, STADE_DE_FRANCE, len(where))
-        self.radio: Final = CountingRadio(self.simulation, PROFILE, self.world.motion, loss)
+        self.radio: Final = CountingRadio(self.simulation, profile, self.world.motion, loss)
         self.hosts: Final[list[SimulatedHost]] = []
         self._mechanism: Final = mechanism
         self._where: Final = list(where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from nearcast.experiment.runs import Computed
 from nearcast.experiment.thyme.crowd import STADE_DE_FRANCE, Crowd, Timeline
 from nearcast.experiment.thyme.posts import GROWTH, match_posts
+from nearcast.experiment.thyme.radio import PROFILE
 from nearcast.experiment.thyme.venue import CELL, area, places, replaceable
 from nearcast.experiment.thyme.workload import SECONDS, operations
 from nearcast.transition.specification import MechanismSpec, Scalar
@@ -46,12 +48,14 @@ def evaluated(
     populated: int = 1,
     loss: float = 0.0,
     growth: float = GROWTH,
+    broadcast_rate: int | None = None,
     **parameters: Scalar,
 ) -> dict[str, float]:
     """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated.
 
     ``populated``: whoever fails, leaves or walks away is not the last one of its cell (6.1); else it is anybody, and cells hand over.
     ``loss``: of so many frames the radio says that they have arrived, and they have not.  ``growth``: of the tags (``posts``).
+    ``broadcast_rate``: bits per second, if not those of unicasts.
     """
     random = Random(f"{seed} {nodes} {divided}")
     publishers = random.sample(range(nodes), round(PUBLISHERS * nodes)) if divided else None
@@ -66,7 +70,7 @@ def evaluated(
         mechanism, **(_cells(nodes, populated=bool(populated)) if mechanism == DCS else {}), **parameters
     )
     where = places(nodes, random)
-    crowd = Crowd(seed, spec, where, squeezed, times, loss)
+    crowd = Crowd(seed, spec, where, squeezed, times, loss, replace(PROFILE, broadcast_rate=broadcast_rate))
     chosen = random.sample(range(nodes), nodes)
     going = list(publishers or chosen)
     if populated:

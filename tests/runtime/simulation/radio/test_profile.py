@@ -38,6 +38,19 @@ def test_requests_go_at_the_basic_rate_and_acknowledgements_as_fast_as_everybody
     ]
 
 
+def test_an_802_11g_radio_may_broadcast_as_802_11b_does() -> None:
+    mixed = wifi_g(broadcast_rate=1_000_000)
+    assert mixed.broadcast_ns(128) == wifi_b().broadcast_ns(128)
+    assert (mixed.unicast_ns(128), mixed.rts_ns, mixed.ack_ns) == (
+        wifi_g().unicast_ns(128),
+        wifi_g().rts_ns,
+        wifi_g().ack_ns,
+    )
+    assert wifi_g(broadcast_rate=24_000_000).broadcast_ns(128) == wifi_g(data_rate=24_000_000).unicast_ns(128)
+    with pytest.raises(InvalidInput, match="broadcast_rate 6000000 is no rate of DSSS"):
+        wifi_b(broadcast_rate=6_000_000)
+
+
 def test_interframe_spaces() -> None:
     assert wifi_b().difs_ns == 50_000
     assert wifi_g().difs_ns == 28_000

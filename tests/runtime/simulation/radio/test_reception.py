@@ -2,6 +2,7 @@
 
 import doctest
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from nearcast.model.time import MICROSECONDS
 from nearcast.runtime.simulation.motion import Leg
 from nearcast.runtime.simulation.radio import engine as engine_module
 from nearcast.runtime.simulation.radio.engine import BROADCAST, Loss, Outcome, RadioEngine
-from nearcast.runtime.simulation.radio.profile import RadioProfile, Ranges, wifi_b, wifi_g
+from nearcast.runtime.simulation.radio.modulation import success_probability
+from nearcast.runtime.simulation.radio.profile import Family, RadioProfile, Ranges, wifi_b, wifi_g
 
 HIDDEN = Ranges(reception=88, interference=205, carrier_sense=88)
 """Two that do not sense each other can both reach the one between them."""
@@ -111,6 +113,27 @@ def test_hidden_stations_collide_as_often_as_their_frames_overlap(load: float, r
     assert statistics.received / (2 * frames) == pytest.approx(
         expected, abs=share_bound(expected, 2 * frames) + 0.3 * load**2
     )
+
+
+def test_slow_broadcasts_reach_farther_than_the_unicasts_of_the_same_radio() -> None:
+    """As often as its bits survive noise alone: preamble and header, then the payload."""
+    profile = wifi_g(data_rate=6_000_000, broadcast_rate=1_000_000, preamble_sinr_db=-10.0, retry_limit=1)
+    place = profile.range_of(profile.noise_dbm + 1.0)  # at 1 dB: little for 6 Mbit/s, plenty for 1
+    profile = replace(profile, reception_threshold_dbm=profile.power_at(place) - 1.0)
+    ratio = 10**0.1
+    slow = success_probability(Family.DSSS, 1_000_000, ratio, 48 + 8 * 192)
+    fast = success_probability(Family.OFDM, 6_000_000, ratio, 24 + 8 * 192)
+    assert fast < 0.01
+    assert slow > 0.99
+    engine = RadioEngine(profile, on_a_line(0, place), seed=1)
+    for key in range(500):
+        engine.send(0, BROADCAST if key % 2 else 1, 128, key, key * 20 * MILLISECOND)
+        listen(engine, (key + 1) * 20 * MILLISECOND - 1)
+    heard = engine.statistics(1)
+    assert heard.received == pytest.approx(
+        250 * (slow + fast), abs=250 * (share_bound(slow, 250) + share_bound(fast, 250)) + 1
+    )
+    check_conservation(engine.statistics())
 
 
 def test_switching_off_cuts_what_is_sent_and_loses_what_is_received() -> None:

@@ -98,7 +98,8 @@ Read(std::istream& input)
                 input >> scenario.sources.at(sender).saturatedTo;
             }
         }
-        else if (name == "data_mode" || name == "basic_mode" || name == "error_model")
+        else if (name == "data_mode" || name == "basic_mode" || name == "broadcast_mode" ||
+                 name == "error_model")
         {
             input >> scenario.words[name];
         }
@@ -291,7 +292,7 @@ Build(const Scenario& scenario)
                                  "ControlMode",
                                  StringValue(scenario.words.at("basic_mode")),
                                  "NonUnicastMode",
-                                 StringValue(scenario.words.at("basic_mode")),
+                                 StringValue(scenario.words.at("broadcast_mode")),
                                  "RtsCtsThreshold",
                                  UintegerValue(static_cast<uint64_t>(scenario.Number("rts_threshold"))));
     auto devices = wifi.Install(phy, mac, nodes);

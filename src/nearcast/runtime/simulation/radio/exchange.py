@@ -16,6 +16,7 @@ from nearcast.runtime.simulation.radio.layout import (
     ACK_TABLE,
     BASIC_TABLE,
     BROADCAST,
+    BROADCAST_TABLE,
     BYTES_RECEIVED,
     BYTES_SENT,
     CTS,
@@ -94,8 +95,7 @@ def transmit(world: World, node: int, kind: int, to: int, nav: int, now: int) ->
         frame.counted_only = queued.counted_only
         frame.bytes = queued.bytes
         frame.end = now + queued.airtime
-        if to != BROADCAST:
-            frame.table = DATA_TABLE
+        frame.table = BROADCAST_TABLE if to == BROADCAST else DATA_TABLE
     elif kind == RTS:
         frame.bytes = RTS_BYTES
         frame.end = now + parameters.rts
@@ -210,7 +210,7 @@ def _received(world: World, node: int, slot: int, now: int) -> None:
         station.nav_until = max(station.nav_until, now + frame.nav)
         if frame.kind == RTS:
             # If no frame follows, the RTS was in vain and nothing needs protection (IEEE 802.11-2016, 10.3.2.4).
-            wait = 2 * parameters.sifs + parameters.cts + parameters.preamble + 2 * parameters.slot
+            wait = 2 * parameters.sifs + parameters.cts + parameters.preamble[BASIC_TABLE] + 2 * parameters.slot
             push(world, now + wait, NAV_RESET, node, station.nav_reset)
     elif frame.kind == DATA:
         queued = world.frames[frame.frame]

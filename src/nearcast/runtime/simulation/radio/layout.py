@@ -41,10 +41,12 @@ FOR_CTS: Final = 1
 FOR_ACK: Final = 2
 
 # Rows of ``World.tables``
-HEADER_TABLE: Final = 0
-BASIC_TABLE: Final = 1
-DATA_TABLE: Final = 2
-ACK_TABLE: Final = 3
+BASIC_TABLE: Final = 0
+DATA_TABLE: Final = 1
+ACK_TABLE: Final = 2
+BROADCAST_TABLE: Final = 3
+HEADERS: Final = 4
+"""Behind them, in the same order, the tables of the headers of such frames."""
 
 # Kinds of reports, and what is in their rows
 DELIVERIES: Final = 0  # key, receiver, sender
@@ -84,11 +86,11 @@ PARAMETERS: Final = np.dtype(
         ("preamble_sinr", np.float64),
         ("cell", np.float64),  # m: how large cells of the grid are at least
         ("slack", np.float64),  # m: how far stations may move before the grid is built again
-        ("bits_per_ns", np.float64, (4,)),
-        ("errorless", np.float64, (4,)),  # SINR beyond which not even the longest frame loses a bit
+        ("bits_per_ns", np.float64, (8,)),  # by table, as the next
+        ("errorless", np.float64, (8,)),  # SINR beyond which not even the longest frame loses a bit
         ("detection", np.int64),  # ns, as all that follow
-        ("training", np.int64),  # the preamble without its header
-        ("preamble", np.int64),
+        ("training", np.int64, (4,)),  # by table: the preamble without its header
+        ("preamble", np.int64, (4,)),
         ("slot", np.int64),
         ("sifs", np.int64),
         ("difs", np.int64),

@@ -40,6 +40,9 @@ OFDM_RATES: Final = (6_000_000, 9_000_000, 12_000_000, 18_000_000, 24_000_000, 3
 MANDATORY_RATES: Final = {Family.DSSS: DSSS_RATES, Family.OFDM: (6_000_000, 12_000_000, 24_000_000)}
 """Rates that every station of the family understands (IEEE 802.11-2016, 16.2.3 and 17.2.3)."""
 
+LONG_PREAMBLE_NS: Final = (192_000, 48_000)
+"""Of DSSS, and the part of it that is its header (IEEE 802.11-2016, 16.2.2)."""
+
 OFDM_SYMBOL_NS: Final = 4_000
 OFDM_SERVICE_AND_TAIL_BITS: Final = 16 + 6
 
@@ -101,7 +104,10 @@ class RadioProfile:
     """The part of ``preamble_ns`` that carries the PLCP header and can be hit by errors."""
     signal_extension_ns: int = 0
     basic_rate: int
-    """Bits per second of broadcasts, RTS and CTS."""
+    """Bits per second of RTS and CTS, and of broadcasts."""
+    broadcast_rate: int | None = None
+    """Of broadcasts, where they go at another one.  802.11g may send them as 802.11b does, with a long preamble: everybody can read that, and
+    from farther away."""
     data_rate: int
     """Bits per second of unicast data."""
     mac_header_bytes: int = 24
@@ -120,6 +126,8 @@ class RadioProfile:
                 raise InvalidInput(
                     f"{name} {getattr(self, name)} is no rate of {self.family.name}; choose among {', '.join(map(str, rates))}"
                 )
+        if self.broadcast_rate not in {None, *DSSS_RATES, *rates}:
+            raise InvalidInput(f"broadcast_rate {self.broadcast_rate} is no rate of {self.family.name}, nor of DSSS")
         if self.reception_threshold_dbm < self.interference_threshold_dbm:
             raise InvalidInput(
                 f"reception threshold {self.reception_threshold_dbm} dBm below interference threshold"
@@ -180,12 +188,24 @@ class RadioProfile:
         overhead = self.network_overhead_bytes + self.link_overhead_bytes
         return size + overhead + self.mac_header_bytes + self.frame_check_bytes
 
+    @property
+    def rate_of_broadcasts(self) -> int:
+        return self.basic_rate if self.broadcast_rate is None else self.broadcast_rate
+
+    def family_at(self, rate: int) -> Family:
+        """How bits become a signal at ``rate``: an OFDM radio can send as DSSS does, never the other way round."""
+        return Family.DSSS if rate in DSSS_RATES else self.family
+
+    def preamble_at(self, rate: int) -> tuple[int, int]:
+        """Nanoseconds of the preamble of a frame at ``rate``, and of the header in it."""
+        return (self.preamble_ns, self.header_ns) if self.family_at(rate) is self.family else LONG_PREAMBLE_NS
+
     def airtime_ns(self, frame_bytes: int, rate: int) -> int:
-        return airtime_ns(self.family, rate, frame_bytes, self.preamble_ns, self.signal_extension_ns)
+        return airtime_ns(self.family_at(rate), rate, frame_bytes, self.preamble_at(rate)[0], self.signal_extension_ns)
 
     def broadcast_ns(self, size: int) -> int:
         """Airtime of a broadcast of ``size`` bytes of payload."""
-        return self.airtime_ns(self.frame_bytes(size), self.basic_rate)
+        return self.airtime_ns(self.frame_bytes(size), self.rate_of_broadcasts)
 
     def unicast_ns(self, size: int) -> int:
         """Airtime of the data frame of a unicast of ``size`` bytes of payload."""

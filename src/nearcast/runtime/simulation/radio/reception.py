@@ -21,7 +21,7 @@ from nearcast.runtime.simulation.radio.layout import (
     DATA,
     DETECTING,
     HEADER,
-    HEADER_TABLE,
+    HEADERS,
     LISTENING,
     LOSSES,
     LOST,
@@ -98,11 +98,11 @@ def settle(world: World, node: int, now: int) -> None:
             loss = PREAMBLE_MISSED
     since = station.changed
     if station.stage == HEADER and loss < 0:
-        payload = frame.start + parameters.preamble
-        begin = max(since, frame.start + parameters.training)
+        payload = frame.start + parameters.preamble[frame.table]
+        begin = max(since, frame.start + parameters.training[frame.table])
         end = min(now, payload)
         if end > begin:
-            station.log_success += _log_success(world, HEADER_TABLE, sinr, end - begin)
+            station.log_success += _log_success(world, HEADERS + frame.table, sinr, end - begin)
         if now >= payload:
             since = max(since, payload)
             station.stage = PAYLOAD

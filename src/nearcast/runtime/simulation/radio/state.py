@@ -36,9 +36,11 @@ def milliwatts(dbm: float) -> float:
 
 def parameters_of(profile: RadioProfile, *, report_losses: bool) -> tuple[Records, Floats]:
     """The profile as kernels want it, and the tables of bit errors."""
-    header_rate = 1_000_000 if profile.family is Family.DSSS else 6_000_000
-    rates = (header_rate, profile.basic_rate, profile.data_rate, profile.ack_rate)
-    tables = np.stack([table(profile.family, rate) for rate in rates])
+    rates: tuple[int, ...] = (profile.basic_rate, profile.data_rate, profile.ack_rate, profile.rate_of_broadcasts)
+    preambles = [profile.preamble_at(rate) for rate in rates]
+    headers = [1_000_000 if profile.family_at(rate) is Family.DSSS else 6_000_000 for rate in rates]
+    rates = (*rates, *headers)
+    tables = np.stack([table(profile.family_at(rate), rate) for rate in rates])
     row = np.zeros(1, PARAMETERS)
     interference_range = profile.interference_range
     slack = 0.1 * interference_range
@@ -56,8 +58,8 @@ def parameters_of(profile: RadioProfile, *, report_losses: bool) -> tuple[Record
         "bits_per_ns": [rate * 1e-9 for rate in rates],
         "errorless": [_errorless(row_of_table) for row_of_table in tables],
         "detection": profile.preamble_detection_ns,
-        "training": profile.preamble_ns - profile.header_ns,
-        "preamble": profile.preamble_ns,
+        "training": [preamble - header for preamble, header in preambles],
+        "preamble": [preamble for preamble, _ in preambles],
         "slot": profile.slot_ns,
         "sifs": profile.sifs_ns,
         "difs": profile.difs_ns,
