@@ -117,7 +117,7 @@ def test_position_reports_that_fail_harm_nobody_who_says_something_else(
     async def scenario(rig: InMemory) -> None:
         one, other = await rig.connect("a"), await rig.connect("b")
         with monkeypatch.context() as patched:
-            patched.setattr(Presence, "moved", failing)
+            patched.setattr(Presence, "moved_one_by_one", failing)
             one.say(move(HERE))
             other.say(subscribe())
         await rig.quiet()

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.documents import ROOT
+from tests.effort import campaign
 from tests.served import COMMAND, ServedBroker, served
 
 PASSWORD = "secret-word"  # noqa: S105 - of a broker that lives for a minute
@@ -101,7 +102,7 @@ def test_the_description_is_kept_by_whoever_may_not(
     tried(broker, tmp_path, 3, *auth, "--phases", "fuzzing")
 
 
-@pytest.mark.slow
+@campaign
 def test_the_description_is_kept_through_thousands_of_requests(broker: ServedBroker, tmp_path: Path) -> None:
     # Words of a query that nobody knows are ignored, as is usual, and credentials that were left out are put back by --auth: of
     # thousands of requests some are "wrong" in nothing but these, which the short form's examples are not.

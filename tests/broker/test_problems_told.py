@@ -80,7 +80,7 @@ def test_the_status_has_the_statistics_of_whoever_lets_clients_in(tmp_path: Path
     async def story(server: Server, client: httpx.AsyncClient) -> None:
         async with talking(server, "writer"):
             status = (await client.get("/status")).json()
-        assert status["admission"]["connections"] == 1
+        assert status["admission"]["connections"] == 2  # by HTTP, too
         assert status["access"]["refused"] == 0
         assert status["answering"] == {"outcomes": {}}
 

@@ -136,7 +136,7 @@ def test_what_is_written_while_a_stream_runs_comes_too(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"lake": "x"}, "option table is ''; what can be read is events, reports, contexts"),
+        ({"lake": "x"}, "option table is ''; what can be read is events, reports, late_reports, contexts"),
         ({"table": "messages", "lake": "x"}, "option table is 'messages'"),
         ({"table": "events"}, "nowhere to look"),
         ({"table": "events", "broker": "localhost:8080"}, "expected the address of its HTTP port"),
