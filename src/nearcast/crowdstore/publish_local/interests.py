@@ -83,12 +83,14 @@ class Interests:
             return Learned(kept, before)
         if key in self._ended or len(self._kept) >= MOST or self._over(interest, now):
             return None
+        formula = _formula(interest.formula)
+        if formula is None:
+            return None
         try:
             frame = TimeFrame(interest.since, interest.until)
-            subscription = CrowdSubscription(key, _formula(interest.formula), frame)
         except InvalidInput:
             return None
-        kept = self._kept[key] = Kept(subscription, interest, now, None if of_others else now)
+        kept = self._kept[key] = Kept(CrowdSubscription(key, formula, frame), interest, now, None if of_others else now)
         return Learned(kept, None)
 
     def end(self, key: SubscriptionKey, now: Instant) -> None:
@@ -128,9 +130,12 @@ class Interests:
 
 
 @lru_cache(maxsize=4_096)
-def _formula(text: str) -> Formula:
-    # Every host reads every formula.
-    return Formula.parse(text)
+def _formula(text: str) -> Formula | None:
+    """None: it is none.  Every host reads every formula, and those that cost most to read are none."""
+    try:
+        return Formula.parse(text)
+    except InvalidInput:
+        return None
 
 
 @lru_cache(maxsize=4_096)

@@ -18,6 +18,9 @@ from nearcast.runtime.ports import Cancellable
 MOST_HOSTS: Final = 4_096
 """Of which one subscription remembers that they have more."""
 
+MOST_ASKED: Final = 65_536
+"""Who was asked for all since a subscription was made, the newest; whoever is asked again tells it again, and nothing comes twice."""
+
 GATHERING: Final = 0.5
 """Seconds within which the packets of a batch have come."""
 
@@ -145,6 +148,8 @@ class Notifying:
             hosts[source] = max(last, hosts.get(source, last))
             if (key, source) not in self._asked_since:
                 self._asked_since[key, source] = None
+                if len(self._asked_since) > MOST_ASKED:
+                    del self._asked_since[next(iter(self._asked_since))]
                 self._ask_since(key, source, None)
         elif not left:
             hosts.pop(source, None)
