@@ -142,6 +142,21 @@ def test_subscriptions_that_end_leave_nothing_behind() -> None:
     assert not storage.router._awaited
 
 
+def test_who_tells_anew_is_heard_also_if_its_clock_is_ahead_but_not_from_the_far_future() -> None:
+    interests = Interests(10, lambda _: None)
+    key = SubscriptionKey("ada", "1")
+
+    def told(made: int, now: int) -> bool:
+        interest = Interest(key, "t", None, None, made * MICROSECONDS)
+        return interests.add(interest, now * MICROSECONDS) is not None
+
+    assert told(0, 0)
+    assert not told(106, 100)
+    assert told(105, 100)
+    assert not told(105, 101), "the same"
+    assert told(106, 101)
+
+
 def test_what_is_known_is_not_told_again() -> None:
     interests = Interests(10, lambda _: None)
     for number in range(300):

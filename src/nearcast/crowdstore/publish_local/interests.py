@@ -75,7 +75,8 @@ class Interests:
         key = interest.key
         kept = self._kept.get(key)
         if kept is not None:
-            if not kept.interest.made < interest.made <= now:
+            # Clocks differ; but nobody makes others wait for what is told in the far future.
+            if not kept.interest.made < interest.made <= now + self._remembered // 2:
                 return None
             kept.interest = msgspec.structs.replace(kept.interest, made=interest.made)
             before, kept.seen = kept.met, now
