@@ -14,6 +14,7 @@ from nearcast.client.crowd_member import CrowdMember, in_crowd
 from nearcast.crowdstore import Identity, MechanismSpec, Metadata, ReadingKey, Rule, Unreadable, in_cells
 from nearcast.errors import ConnectionFailed, InvalidInput, SetupError, TimedOut, UnknownName
 from nearcast.model.time import TimeFrame
+from nearcast.runtime.host import Component, Host
 from nearcast.runtime.live import FedPosition, LiveRuntime, UdpNetwork
 
 HERE, THERE = Point(38.7501, -9.1899), Point(38.7503, -9.1894)
@@ -77,6 +78,51 @@ def test_what_fails_says_why() -> None:
             await asyncio.sleep(0)
         with pytest.raises(ConnectionFailed, match="stopped"):
             await waiting
+
+    told(story())
+
+
+class _Fails(Component):
+    def start(self, host: Host) -> None:
+        self._host = host
+
+    def soon(self) -> None:
+        self._host.timers.after(0, self._fail)
+
+    def _fail(self) -> None:
+        raise ZeroDivisionError("by a component")
+
+
+def test_when_the_host_fails_whatever_was_asked_of_it_ends_and_says_why() -> None:
+    async def story() -> None:
+        network, fails = neighbourhood(), _Fails()
+        async with in_crowd("ada", LOCAL, network=network) as ada:
+            photo = await ada.publish("photo", b"", ["goal"])
+        async with in_crowd("bob", LOCAL, network=network, further=[fails]) as bob:
+            told = bob.subscribe("goal")
+            waiting = [asyncio.create_task(bob.download(photo)), asyncio.create_task(anext(told))]
+            await asyncio.sleep(0)
+            fails.soon()
+            for task in waiting:
+                with pytest.raises(ConnectionFailed, match="this member has failed: ZeroDivisionError"):
+                    await task
+            with pytest.raises(ConnectionFailed, match="could not publish 'x': this member has failed"):
+                await bob.publish("x", b"", ["goal"])
+            with pytest.raises(ConnectionFailed, match="failed"):
+                await anext(told)
+            with pytest.raises(ConnectionFailed, match="could not subscribe"):
+                bob.subscribe("goal")
+
+    with pytest.raises(ZeroDivisionError, match="by a component"):
+        told(story())
+
+
+def test_who_has_left_says_so() -> None:
+    async def story() -> None:
+        async with in_crowd("ada", LOCAL, network=neighbourhood()) as ada:
+            await ada.publish("photo", b"", ["goal"])
+        with pytest.raises(ConnectionFailed, match="could not unpublish 'photo': this member has left the crowd"):
+            await ada.unpublish("photo")
 
     told(story())
 

@@ -12,7 +12,16 @@ from tests.crowdstore import toys
 from tests.crowdstore.crowd import HERE, RANGE
 from tests.crowdstore.going_over import LOCAL, cells
 
-from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine, genuine_withdrawal, seal, unseal
+from nearcast.crowdstore.access import (
+    Identity,
+    ReadingKey,
+    Unreadable,
+    genuine,
+    genuine_withdrawal,
+    opened_summary,
+    seal,
+    unseal,
+)
 from nearcast.crowdstore.data_centric.entries import Item, withdrawn
 from nearcast.crowdstore.data_centric.mechanism import DataCentricStorage
 from nearcast.crowdstore.data_centric.messages import Copy, Entrusted, Publish, Unpublish
@@ -170,6 +179,18 @@ def test_a_sealed_object_is_kept_by_all_and_read_by_its_readers(
     with pytest.raises(Unreadable):
         town.stores[EVE.name].summary(metadata)
     assert all(b"secret" not in held.content for held in town.stores[EVE.name].nucleus.held.values())
+
+
+def test_an_envelope_of_lists_in_lists_is_read_by_nobody_and_stops_nobody() -> None:
+    # A field too many is skipped, however deep it is.
+    nested = (
+        b"\x94" + msgspec.msgpack.encode(b"e" * 32) + b"\x90" + msgspec.msgpack.encode(b"s") + b"\x91" * 3_000 + b"\xc0"
+    )
+    with pytest.raises(Unreadable, match="damaged"):
+        unseal(nested, THING.key, "content", [ReadingKey(b"c" * 32)])
+    metadata = msgspec.structs.replace(THING, summary=nested, sealing=Sealing.ALL)
+    with pytest.raises(Unreadable, match="damaged"):
+        opened_summary(metadata, [ReadingKey(b"c" * 32)])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda spec: spec.name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.crowdstore.census import BYTES, NUMBERS, Census, estimate, numbers_of
+from nearcast.crowdstore.census import BYTES, LARGEST, NUMBERS, Census, estimate, numbers_of
 
 
 def smallest(names: range) -> tuple[int, ...]:
@@ -64,3 +65,21 @@ def test_whatever_somebody_says_only_a_count_of_this_round_matters(number: int, 
     assert census.changed == (census.tell() != before)
     if number or len(told) != BYTES:
         assert census.tell() == before
+
+
+@pytest.mark.parametrize("share", [1, 2, 4])
+def test_nobody_makes_a_crowd_of_more_hosts_than_can_be(share: int) -> None:
+    census = Census("n0")
+    census.begin(0)
+    for liar in range(share):  # alone, or several who each make up some of the numbers
+        numbers = [65_535 if number % share == liar else 0 for number in range(NUMBERS)]
+        census.hear(0, struct.pack(f">{NUMBERS}H", *numbers))
+    for name in range(1, 10):
+        other = Census(f"n{name}")
+        other.begin(0)
+        census.hear(0, other.tell())
+    count = census.begin(1)
+    assert count is not None
+    assert count.size <= LARGEST
+    if share == 1:
+        assert 5 < count.size < 20, "what is impossible is as if it had not been said"

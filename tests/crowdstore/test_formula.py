@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast.crowdstore.formula import DEPTH, LONGEST, Conjunction, Formula
-from nearcast.errors import InvalidPredicate
+from nearcast.errors import FormulaTooLarge, InvalidPredicate
 from nearcast.model.evaluation import evaluate
 
 TAGS = ("goal", "save", "penalty", "fan zone", 'a"b', "!")
@@ -66,3 +68,32 @@ def test_formulas_that_fit_into_no_frame_are_refused(text: str) -> None:
     assert Formula.parse(text[: LONGEST // 2]).text == text[: LONGEST // 2]
     with pytest.raises(InvalidPredicate, match=str(LONGEST)):
         Formula.parse(text)
+
+
+SIGNS = [sign for sign in map(chr, range(0x30, 0x250)) if sign.isalpha() and sign not in "abcdefghijklmnop"]
+PAIRS = "(a|b)&(c|d)&(e|f)&(g|h)&(i|j)&(k|l)&(m|n)&(o|p)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "&".join([PAIRS, *SIGNS[:200]]),
+        "&".join([*SIGNS[:200], PAIRS]),
+        PAIRS + "|x",
+        "|".join(SIGNS[:300]),
+        "&".join(f"({a}|{b})" for a, b in zip(SIGNS[:40], SIGNS[40:80], strict=True)),
+        f"!({'|'.join(f'{a}&{b}' for a, b in zip(SIGNS[:40], SIGNS[40:80], strict=True))})",
+    ],
+)
+def test_formulas_of_too_many_alternatives_are_refused(text: str) -> None:
+    with pytest.raises(FormulaTooLarge, match="several subscriptions"):
+        Formula.parse(text)
+
+
+def test_the_dearest_formulas_that_are_taken_cost_little() -> None:
+    # Of all products nearly each contradicts itself, or is there already.
+    every = "&".join(f"({tag}|!{tag})" for tag in "abcdef")
+    begun = time.process_time()
+    for text in ("&".join([f"({every}|x)"] * 22), "&".join(SIGNS[:300]), "&".join(["(a|b)"] * 170), PAIRS):
+        assert Formula.parse(text).conjunctions
+    assert time.process_time() - begun < 1.0

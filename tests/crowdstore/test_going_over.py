@@ -14,7 +14,9 @@ from tests.crowdstore.lossy import lossy
 
 from nearcast.crowdstore.choosing import Rule
 from nearcast.crowdstore.data_centric.mechanism import DataCentricStorage
-from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
+from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, Publication, SubscriptionKey
+from nearcast.crowdstore.publish_local.mechanism import PublishLocalStorage
+from nearcast.crowdstore.storage import DONE, Done, Failure, Outcome
 from nearcast.errors import InvalidPlan
 from nearcast.model.time import EVER, MICROSECONDS, Instant, TimeFrame
 from nearcast.transition.specification import MechanismSpec
@@ -317,6 +319,38 @@ def test_the_area_can_be_cut_into_other_cells_while_the_crowd_runs() -> None:
     all_is_well(match)
 
 
+def test_copies_that_were_kept_for_others_before_two_exchanges_still_go_with_their_object() -> None:
+    two = cells(2, 1)
+    crowd = Choosers([(10, 10), (20, 20), (25, 25), (60, 20)], two)
+    crowd.run(40)
+    kept = crowd.publish("n0", "photo", "goal")
+    own = crowd.publish("n3", "film", "goal")
+    crowd.run(5)
+    crowd.download("n1", own)
+    crowd.run(10)
+    assert {*crowd.stores["n1"].nucleus.held} == {kept.key, own.key}
+    for mechanism, wait in ((LOCAL, 60), (two, 80)):
+        crowd.choosers["n0"].initiate(mechanism)
+        crowd.run(wait)
+    copies = _cells_of(crowd, "n1")._copies
+    assert copies._size == kept.size
+    crowd.unpublish("n0", "photo")
+    crowd.unpublish("n3", "film")
+    crowd.run(60)
+    # The copy that n1 has made for itself stays with it.
+    assert {name: [*store.nucleus.held] for name, store in crowd.stores.items() if store.nucleus.held} == {
+        "n1": [own.key]
+    }
+    assert copies._size == 0
+    assert not crowd.stores["n1"].nucleus.entrusted
+
+
+def _cells_of(crowd: Choosers, host: str) -> DataCentricStorage:
+    storage = crowd.stores[host]._proxy.active
+    assert isinstance(storage, DataCentricStorage)
+    return storage
+
+
 def test_by_the_rule_a_crowd_goes_over_when_it_grows_and_back_when_it_shrinks() -> None:
     rule = Rule(large=CELLS, grown=9, shrunk=6, restless=9.0, calm=9.0, period=10.0, settling=5.0)
     crowd = Choosers(grid(5, 3), LOCAL, rule, remembering=True)
@@ -371,6 +405,39 @@ def test_a_crowd_that_comes_and_goes_takes_the_mechanism_that_bears_it() -> None
     assert crowd.running() == {"DCS"}
     crowd.run(90)
     assert crowd.running() == {"PL/SG"}, "it has calmed down"
+
+
+def test_what_was_withdrawn_while_it_waited_to_be_tried_again_is_asked_of_no_other_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crowd = Choosers(grid(2, 1), LOCAL)
+    crowd.run(30)
+    asked: list[object] = []
+
+    def in_vain(_storage: object, _thing: object, done: Done) -> None:
+        crowd.simulation.at(crowd.simulation.now(), lambda _: done(Outcome(Failure.TIMED_OUT)))
+
+    def spied(_storage: object, thing: Publication | CrowdSubscription, done: Done) -> None:
+        asked.append(thing.key)
+        in_vain(_storage, thing, lambda _: done(DONE))
+
+    for name in ("publish", "subscribe"):
+        monkeypatch.setattr(DataCentricStorage, name, in_vain)
+        monkeypatch.setattr(PublishLocalStorage, name, spied)
+    crowd.choosers["n0"].initiate(CELLS)
+    crowd.run(10)
+    stays = crowd.publish("n0", "stays", "goal")
+    crowd.publish("n0", "photo", "goal")
+    wish, ended = crowd.subscribe("n0", "goal"), crowd.subscribe("n0", "goal")
+    crowd.run(1)
+    crowd.unpublish("n0", "photo")
+    crowd.unsubscribe("n0", ended)
+    crowd.choosers["n1"].initiate(LOCAL)
+    crowd.run(30)
+    assert crowd.running() == {"PL/SG"}
+    assert asked == [stays.key, wish]
+    assert {each.statistics().under_way for each in crowd.stores.values()} == {0}
+    assert all(outcome.ok for _, outcome in crowd.heard.outcomes)
 
 
 def test_a_rule_with_a_mechanism_that_cannot_be_is_refused_before_the_crowd_has_grown() -> None:

@@ -48,17 +48,18 @@ class Notifications:
     def __init__(self, member: CrowdMember) -> None:
         self.key: SubscriptionKey
         self._member: Final = member
-        self._told: Final[asyncio.Queue[Metadata | None]] = asyncio.Queue()
+        self._told: Final[asyncio.Queue[Metadata | NearcastError | None]] = asyncio.Queue()
+        """In the end why it has ended; none: because it was to."""
 
     def __aiter__(self) -> AsyncIterator[Metadata]:
         return self
 
     async def __anext__(self) -> Metadata:
-        metadata = await self._told.get()
-        if metadata is None:
-            self._told.put_nowait(None)
-            raise StopAsyncIteration
-        return metadata
+        told = await self._told.get()
+        if isinstance(told, Metadata):
+            return told
+        self._told.put_nowait(told)
+        raise told or StopAsyncIteration
 
     def more(self) -> None:
         """Ask for a further batch of what it found in the past."""
@@ -69,8 +70,8 @@ class Notifications:
         self.close()
         await self._member.asked(lambda done: self._member.store.unsubscribe(self.key, done), f"end {self.key}")
 
-    def close(self) -> None:
-        self._told.put_nowait(None)
+    def close(self, why: NearcastError | None = None) -> None:
+        self._told.put_nowait(why)
 
     def tell(self, metadata: Metadata) -> None:
         self._told.put_nowait(metadata)
@@ -86,6 +87,9 @@ class CrowdMember:
         """The time in microseconds since 1970, of which frames are made: ``TimeFrame(member.now(), None)``."""
 
         self._open: Final[list[Notifications]] = []
+        self._asked: Final[set[asyncio.Future[Outcome]]] = set()
+        self._over: str | None = None
+        """Why the host is no more."""
 
     async def publish(
         self,
@@ -116,6 +120,7 @@ class CrowdMember:
 
     def subscribe(self, formula: Formula | str, frame: TimeFrame = EVER) -> Notifications:
         """Hear of each object once whose tags satisfy the formula and that was, or will be, published within the frame."""
+        self._must_run("subscribe")
         told = Notifications(self)
         told.key = self.store.subscribe(formula, told.tell, frame)
         self._open.append(told)
@@ -138,6 +143,7 @@ class CrowdMember:
 
     async def asked(self, begin: Callable[[Done], None], what: str) -> Outcome:
         """Wait for an operation of the store; raises why it failed."""
+        self._must_run(what)
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         def done(outcome: Outcome) -> None:
@@ -145,10 +151,29 @@ class CrowdMember:
                 ended.set_result(outcome)
 
         begin(done)
-        outcome = await ended
+        self._asked.add(ended)
+        try:
+            outcome = await ended
+        except ConnectionFailed as error:
+            raise ConnectionFailed(f"could not {what}: {error}") from None
+        finally:
+            self._asked.discard(ended)
         if outcome.failure is not None:
             raise _ERRORS[outcome.failure](f"could not {what}: {outcome.failure}")
         return outcome
+
+    def _must_run(self, what: str) -> None:
+        if self._over is not None:
+            raise ConnectionFailed(f"could not {what}: {self._over}")
+
+    def over(self, cause: BaseException | None) -> None:
+        """The host is no more, and so nobody answers: because it has left, or because of that."""
+        why = self._over = "this member has left the crowd" if cause is None else f"this member has failed: {cause!r}"
+        for ended in self._asked:
+            if not ended.done():
+                ended.set_exception(ConnectionFailed(why))
+        for told in self._open:
+            told.close(None if cause is None else ConnectionFailed(why))
 
     def close(self) -> None:
         for told in self._open:
@@ -175,7 +200,8 @@ async def in_crowd(
 
     ``name`` is unlike all others'; with an identity it is ``identity.name``.  A host of DCS needs a ``place``, where it stands or a
     function that tells where it is.  With a ``rule`` it decides with others when the crowd changes its mechanism; without one, or if it does not ``decide``, it follows.
-    ``further`` are components of the host after the store, such as a ``Bridge``.
+    ``further`` are components of the host after the store, such as a ``Bridge``.  If one of its components raises, the host fails: whatever was asked of
+    the member ends with ``ConnectionFailed``, and leaving it raises what was raised.
     """
     runtime = runtime or LiveRuntime()
     store = CrowdStore(mechanism, network.interface, memory=memory, identity=identity, groups=groups, notices=notices)
@@ -191,6 +217,7 @@ async def in_crowd(
     if running.done():
         running.result()  # raises why it could not join
     member = CrowdMember(store, choosing, runtime.clock.now)
+    running.add_done_callback(lambda task: member.over(None if task.cancelled() else task.exception()))
     try:
         yield member
     finally:

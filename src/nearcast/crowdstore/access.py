@@ -161,7 +161,7 @@ def unseal(data: bytes, key: ObjectKey, purpose: str, keys: Iterable[ReadingKey]
                 except InvalidTag:
                     continue
                 return AESGCM(content_key).decrypt(_ONCE, envelope.sealed, part)
-    except (msgspec.DecodeError, UnicodeDecodeError, InvalidTag):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidTag):
         raise Unreadable(f"the {purpose} of {key} is damaged") from None
     except ValueError as error:
         if isinstance(error, Unreadable):

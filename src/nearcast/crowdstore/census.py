@@ -26,6 +26,10 @@ _STEPS: Final = 1_024
 _OFFSET: Final = 6.0
 
 
+LARGEST: Final = 2**17
+"""Hosts: no stadium holds more.  Numbers that only a larger crowd would come to are nobody's; single ones prove nothing, because they vary."""
+
+
 class Count(NamedTuple):
     size: float
     turnover: float | None
@@ -84,6 +88,6 @@ class Census:
         if number != self.round or len(told) != BYTES:
             return
         smallest = tuple(map(max, self._smallest, _FORM.unpack(told)))
-        if smallest != self._smallest:
+        if smallest != self._smallest and estimate(smallest) <= LARGEST:
             self._smallest = smallest
             self.changed = True

@@ -11,14 +11,20 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from nearcast.errors import InvalidPredicate
-from nearcast.model.normal_form import Conjunct, disjunctive_normal_form
+from nearcast.errors import FormulaTooLarge, InvalidPredicate
+from nearcast.model.normal_form import negation_normal_form
 from nearcast.model.predicate import And, Not, Or, Predicate, TagTest
 
 _TOKEN: Final = re.compile(r"\s*(?:([&|!()])|([^\s&|!()\"]+)|\"((?:[^\"\\]|\\.)+)\")")
 _ESCAPED: Final = re.compile(r"\\(.)")
 LONGEST: Final = 1_024
 """Bytes: subscriptions travel in one frame."""
+
+CONJUNCTIONS: Final = 256
+"""Of one formula at most ..."""
+
+TAGS: Final = 2_048
+"""... and so many tags in all of them together: every host expands and keeps the formulas of strangers."""
 
 DEPTH: Final = 64
 """So many brackets and negations in each other at most."""
@@ -54,7 +60,7 @@ class Formula:
         if len(text) > LONGEST or len(text.encode(errors="replace")) > LONGEST:
             raise InvalidPredicate(f"a formula of tags has at most {LONGEST} bytes; make several subscriptions of it")
         predicate = _Reader(text).formula()
-        return cls(text, predicate, _simplest(map(_conjunction, disjunctive_normal_form(predicate))))
+        return cls(text, predicate, _conjunctions(predicate))
 
     def accepts(self, tags: Collection[str]) -> bool:
         return any(conjunction.accepts(tags) for conjunction in self.conjunctions)
@@ -63,24 +69,60 @@ class Formula:
         return self.text
 
 
-def _conjunction(conjunct: Conjunct) -> Conjunction:
-    present: set[str] = set()
-    absent: set[str] = set()
-    for literal in conjunct:
-        atom = literal.term if isinstance(literal, Not) else literal
-        assert isinstance(atom, TagTest)  # nothing else is read here
-        (absent if isinstance(literal, Not) else present).update(atom.tags)
-    return Conjunction(frozenset(present), frozenset(absent))
+_Bits = dict[tuple[int, int], None]
+"""Conjunctions as two sets of numbers: of the tags that must be there, and of those that must not be.  In the order of writing."""
 
 
-def _simplest(conjunctions: Iterable[Conjunction]) -> tuple[Conjunction, ...]:
-    # Tags are exact and timeless, unlike contexts (``normal_form``): so contradictions can go, and whatever another one implies.
-    possible = [each for each in dict.fromkeys(conjunctions) if each.present.isdisjoint(each.absent)]
-    return tuple(
-        each
-        for each in possible
-        if not any(o != each and o.present <= each.present and o.absent <= each.absent for o in possible)
-    )
+def _conjunctions(predicate: Predicate) -> tuple[Conjunction, ...]:
+    numbers: dict[str, int] = {}
+    possible = list(_expanded(negation_normal_form(predicate), numbers))
+    simplest = [
+        (present, absent)
+        for present, absent in possible
+        if not any((p, a) != (present, absent) and p | present == present and a | absent == absent for p, a in possible)
+    ]
+    names = list(numbers)
+    return tuple(Conjunction(_names(names, present), _names(names, absent)) for present, absent in simplest)
+
+
+def _names(names: list[str], bits: int) -> frozenset[str]:
+    return frozenset(name for number, name in enumerate(names) if bits >> number & 1)
+
+
+def _expanded(predicate: Predicate, numbers: dict[str, int]) -> _Bits:
+    """Alternatives of which one must hold; the bounds are noticed as soon as anything on the way to them exceeds them.
+
+    Tags are exact and timeless, unlike contexts (``model.normal_form``): so contradictions can go at once.
+    """
+    if isinstance(predicate, Or):
+        return _bounded(each for term in predicate.terms for each in _expanded(term, numbers))
+    if isinstance(predicate, And):
+        found: _Bits = {(0, 0): None}
+        # What has no alternatives first: else it would be added to each of those of the others.
+        for factor in sorted((_expanded(term, numbers) for term in predicate.terms), key=lambda it: len(it) > 1):
+            found = _bounded((p | q, a | b) for p, a in found for q, b in factor if not ((p | q) & (a | b)))
+        return found
+    atom = predicate.term if isinstance(predicate, Not) else predicate
+    assert isinstance(atom, TagTest)  # nothing else is read here
+    (name,) = atom.tags
+    bit = 1 << numbers.setdefault(name, len(numbers))
+    return {((0, bit) if isinstance(predicate, Not) else (bit, 0)): None}
+
+
+def _bounded(conjunctions: Iterable[tuple[int, int]]) -> _Bits:
+    found: _Bits = {}
+    tags = 0
+    for present, absent in conjunctions:
+        if (present, absent) in found:
+            continue
+        found[present, absent] = None
+        tags += present.bit_count() + absent.bit_count()
+        if len(found) > CONJUNCTIONS or tags > TAGS:
+            raise FormulaTooLarge(
+                f"written as alternatives, the formula has more than {CONJUNCTIONS} of them, or more than {TAGS} tags in them; "
+                "make several subscriptions of it"
+            )
+    return found
 
 
 class _Reader:

@@ -60,6 +60,9 @@ class Memory:
     held: dict[ObjectKey, Publication] = field(default_factory=dict)
     """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
 
+    entrusted: dict[ObjectKey, None] = field(default_factory=dict)
+    """Those of them that it has for others only: they go when they are withdrawn, whatever mechanism runs then."""
+
     wanted: dict[SubscriptionKey, _Wanted] = field(default_factory=dict)
     """Own subscriptions, with whom to tell and what they were told of."""
 
@@ -78,6 +81,7 @@ class Nucleus:
         self.published: Final = memory.published
         self.withdrawn: Final = memory.withdrawn
         self.held: Final = memory.held
+        self.entrusted: Final = memory.entrusted
         self.tally: Final = memory.tally
         self._wanted: Final = memory.wanted
         self._identity: Final = identity

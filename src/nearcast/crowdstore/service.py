@@ -24,7 +24,7 @@ from nearcast.crowdstore.objects import (
     digest_of,
 )
 from nearcast.crowdstore.registry import manner_of
-from nearcast.crowdstore.storage import PROXY, Done, Failure, Outcome, Storage
+from nearcast.crowdstore.storage import DONE, PROXY, Done, Failure, Outcome, Storage
 from nearcast.errors import InvalidEvent, InvalidInput, InvalidSubscription, UnknownName
 from nearcast.model.time import EVER, MICROSECONDS, Instant, TimeFrame
 from nearcast.runtime.host import Component, Host
@@ -156,7 +156,7 @@ class CrowdStore(Component):
             )
         publication = Publication(metadata, content)
         self.nucleus.published[key] = publication
-        self._begin(lambda storage, ended: storage.publish(publication, ended), done)
+        self._begin(partial(self._publish, publication), done)
         return metadata
 
     def unpublish(self, name: str, done: Done = _heedless) -> None:
@@ -190,7 +190,7 @@ class CrowdStore(Component):
         key = SubscriptionKey(self._host.name, f"{self._host.now():x}.{self._subscribed}")
         subscription = CrowdSubscription(key, formula, frame)
         self.nucleus.wants(subscription, notified)
-        self._begin(lambda storage, ended: storage.subscribe(subscription, ended), done)
+        self._begin(partial(self._subscribe, subscription), done)
         return key
 
     def unsubscribe(self, key: SubscriptionKey, done: Done = _heedless) -> None:
@@ -236,13 +236,27 @@ class CrowdStore(Component):
     def _make(self, spec: MechanismSpec) -> Storage:
         return manner_of(spec).mechanism(self.nucleus)
 
+    # What was asked for may be asked for again much later, by another mechanism: of what was withdrawn since nobody is to hear.
+
+    def _publish(self, publication: Publication, storage: Storage, ended: Done) -> None:
+        if publication.key in self.nucleus.published:
+            storage.publish(publication, ended)
+        else:
+            self._host.timers.after(0, partial(ended, DONE))
+
+    def _subscribe(self, subscription: CrowdSubscription, storage: Storage, ended: Done) -> None:
+        if self.nucleus.subscription(subscription.key) is not None:
+            storage.subscribe(subscription, ended)
+        else:
+            self._host.timers.after(0, partial(ended, DONE))
+
     def _fetch(self, metadata: Metadata, storage: Storage, ended: Done) -> None:
         here = self.nucleus.content_of(metadata.key)
-        if here is None:
-            storage.download(metadata, ended)
-        else:
+        if here is not None and here.metadata.digest == metadata.digest:
             outcome = Outcome(content=here.content)
             self._host.timers.after(0, lambda: ended(outcome))
+        else:  # what is here may be another object, of an owner who forgot that it had used the name
+            storage.download(metadata, ended)
 
     def _opened(self, metadata: Metadata, done: Done, outcome: Outcome) -> None:
         if outcome.content is not None and metadata.sealing is not Sealing.NOTHING:

@@ -11,8 +11,11 @@ from tests.crowdstore.data_centric.venue import JOINED, cell_of, dcs, in_cell, s
 from tests.crowdstore.geographic.geography import cells
 from tests.effort import examples
 
+from nearcast.crowdstore.data_centric.entries import Part
 from nearcast.crowdstore.data_centric.messages import Handed
 from nearcast.crowdstore.geographic.grid import Cell
+from nearcast.crowdstore.geographic.router import CellRouter
+from nearcast.model.time import TimeFrame
 
 SETTLED = 20.0
 """Seconds after which somebody who has walked is a member elsewhere, and all is handed over."""
@@ -92,6 +95,84 @@ def test_the_first_member_of_a_cell_gets_its_keys_from_who_stood_in_for_it() -> 
     assert not [entry for entry in storage(crowd, "n2").desk.state.entries if entry[0] in "ip"]
     assert [entry[0] for entry in storage(crowd, "n1").desk.state.entries] == ["i", "p"]
     _all_is_found(crowd, tag, "n2", "n0")
+
+
+def test_what_is_handed_over_while_the_acting_member_still_joins_is_told_when_it_has() -> None:
+    crowd = _row(2, 1, 0, 0, width=3)
+    tag = tag_at(crowd, 1)
+    wish = crowd.subscribe("n3", tag)
+    crowd.run(5)
+    walk(crowd, "n0", 1)
+    while cell_of(crowd, "n0") != Cell(1, 0):
+        crowd.run(0.1)
+    crowd.run(0.5)
+    assert not storage(crowd, "n0").joining.complete
+    # Cell 0 kept it for cell 1, and another cell a subscription, as after standing in for it.
+    found = indexed("gone", "x", [tag], [tag])
+    storage(crowd, "n2")._handing_over._send(Cell(1, 0), [found])
+    crowd.run(60)
+    assert (wish, found.key) in crowd.heard.notified
+
+
+def test_a_subscription_that_is_handed_over_then_hears_of_what_its_cell_has_told_others_before() -> None:
+    crowd = _row(2, 1, 0, 0, width=3)
+    tag, now = tag_at(crowd, 1), crowd.simulation.now()
+    # It was made before, and kept elsewhere when the object came.
+    wish = crowd.subscribe("n3", tag, TimeFrame(now, None))
+    crowd.run(5)
+    (part,) = [e for e in storage(crowd, "n1").desk.state.entries.values() if isinstance(e, Part)]
+    storage(crowd, "n1").desk.state.drop(part)
+    made = crowd.publish("n2", "x", tag)
+    crowd.run(5)
+    assert crowd.heard.notified == []
+    walk(crowd, "n0", 1)
+    while cell_of(crowd, "n0") != Cell(1, 0):
+        crowd.run(0.1)
+    assert not storage(crowd, "n0").joining.complete
+    storage(crowd, "n2")._handing_over._send(Cell(1, 0), [part])
+    crowd.run(60)
+    assert crowd.heard.notified == [(wish, made.key)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_who_settles_across_a_gap_hears_of_conjunctions_without_a_key(together: bool) -> None:
+    crowd = _row(0, 0, 0, 0)
+    crowd.subscribe("n0", "!unwanted")
+    crowd.run(5)
+    walk(crowd, "n2", 2)
+    if together:  # each takes the other for somebody who knows
+        walk(crowd, "n3", 2, number=2)
+    crowd.run(2 * SETTLED)
+    assert cell_of(crowd, "n2") == Cell(2, 0)
+    crowd.publish("n1", "x", tag_at(crowd, 2))
+    crowd.run(5)
+    assert {*crowd.heard.notified} == crowd.expected() != set()
+
+
+def test_who_settles_alone_hears_of_them_when_it_hears_somebody() -> None:
+    crowd = _row(0, 0, 0, 0, width=8)
+    crowd.subscribe("n0", "!unwanted")
+    crowd.run(5)
+    walk(crowd, "n2", 7)
+    crowd.run(2 * SETTLED)
+    assert not any(entry[0] == "p" for entry in storage(crowd, "n2").desk.state.entries)
+    for name, column in (("n1", 2), ("n3", 5)):
+        walk(crowd, name, column)
+        crowd.run(2 * SETTLED)
+    crowd.publish("n1", "x", tag_at(crowd, 7))
+    crowd.run(5)
+    assert {*crowd.heard.notified} == crowd.expected() != set()
+
+
+def test_made_up_members_fill_nothing() -> None:
+    crowd = _row(0, 1)
+    there = storage(crowd, "n0")
+    assert isinstance(there.desk.router, CellRouter)
+    for number in range(100):
+        there.desk.router.hear(f"liar{number}", 0)
+    assert len(there._handing_over._since) == 100
+    crowd.run(SETTLED)
+    assert not there._handing_over._since
 
 
 def test_the_first_member_hears_of_conjunctions_without_a_key_and_of_what_was_withdrawn() -> None:

@@ -11,6 +11,7 @@ from tests.crowdstore.lossy import lossy
 
 from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey, digest_of
 from nearcast.crowdstore.publish_local.interests import Interests
+from nearcast.crowdstore.publish_local.mechanism import PublishLocalStorage
 from nearcast.crowdstore.publish_local.messages import (
     Absent,
     Chunk,
@@ -112,7 +113,7 @@ def test_a_subscription_that_ended_does_not_come_back() -> None:
 
 
 def test_ended_subscriptions_are_remembered_for_a_while_only() -> None:
-    interests = Interests(10)
+    interests = Interests(10, lambda _: None)
     key = SubscriptionKey("ada", "1")
     interest = Interest(key, "t", None, None, 0)
     assert interests.add(interest, 0) is not None
@@ -125,8 +126,39 @@ def test_ended_subscriptions_are_remembered_for_a_while_only() -> None:
     assert over not in interests.others(b"", 14 * MICROSECONDS + 1)
 
 
+def test_subscriptions_that_end_leave_nothing_behind() -> None:
+    crowd = Crowd([(20.0, 20.0), (60.0, 20.0)], PLSG)
+    crowd.run(60)
+    storage = crowd.stores["n0"]._proxy.active
+    assert isinstance(storage, PublishLocalStorage)
+    for number in range(100):
+        for name in "ab":  # of somebody to whom there is no way
+            storage._learn(Interest(SubscriptionKey(f"ghost{number}", name), "goal", None, None, 1))
+        storage._unlearn(SubscriptionKey(f"ghost{number}", "a"))
+    assert len(storage._notifying._untold) == len(storage.router._awaited) == 100
+    for number in range(100):
+        storage._unlearn(SubscriptionKey(f"ghost{number}", "b"))
+    assert not storage._notifying._untold
+    assert not storage.router._awaited
+
+
+def test_who_tells_anew_is_heard_also_if_its_clock_is_ahead_but_not_from_the_far_future() -> None:
+    interests = Interests(10, lambda _: None)
+    key = SubscriptionKey("ada", "1")
+
+    def told(made: int, now: int) -> bool:
+        interest = Interest(key, "t", None, None, made * MICROSECONDS)
+        return interests.add(interest, now * MICROSECONDS) is not None
+
+    assert told(0, 0)
+    assert not told(106, 100)
+    assert told(105, 100)
+    assert not told(105, 101), "the same"
+    assert told(106, 101)
+
+
 def test_what_is_known_is_not_told_again() -> None:
-    interests = Interests(10)
+    interests = Interests(10, lambda _: None)
     for number in range(300):
         interests.add(Interest(SubscriptionKey("ada", f"{number}"), "t", None, None, 0), 0)
     known = interests.known()

@@ -29,7 +29,8 @@ class Copies:
         self._desk: Final = desk
         self._downloading: Final = downloading
         self._tries: Final = tries
-        self._passive: Final[dict[ObjectKey, None]] = dict.fromkeys(desk.nucleus.held)
+        held, entrusted = desk.nucleus.held, desk.nucleus.entrusted
+        self._passive: Final = {key: None for key in held if key not in entrusted}
         """Copies that this host has for itself, those of an earlier life included, and that are in replication lists."""
 
         self._alone: Final[dict[ObjectKey, None]] = {}
@@ -38,10 +39,11 @@ class Copies:
         self._missed: Final[dict[ObjectKey, int]] = {}
         """How often nobody of the cell had it."""
 
-        self._active: Final[dict[ObjectKey, int]] = {}
-        """Copies that this host holds as a member, with their sizes."""
+        self._active: Final = {key: held[key].metadata.size for key in entrusted if key in held}
+        """Copies that this host holds as a member, with their sizes; also of an earlier life, or from before other mechanisms ran:
+        its cell may still count on it."""
 
-        self._size = 0
+        self._size = sum(self._active.values())
         """Of all of them."""
 
     def spread(self, publication: Publication) -> None:
@@ -53,7 +55,9 @@ class Copies:
     def told(self, message: Copy) -> Publication | None:
         """The object, once all of it is here."""
         metadata = message.metadata
-        if self._has(metadata) or not self._fits(metadata):
+        if self._has(metadata):
+            return self._desk.nucleus.held.get(metadata.key)
+        if not self._fits(metadata):
             return None
         found = self._assembling.get(metadata.key)
         if found is None or found.metadata != metadata:
@@ -75,15 +79,27 @@ class Copies:
         return self._size + coming + metadata.size <= ROOM
 
     def hold(self, publication: Publication) -> None:
-        """As a member, if the cell keeps it."""
-        if self._desk.state.kept(publication.key) and self._fits(publication.metadata):
-            self._desk.nucleus.held[publication.key] = publication
-            self._size += publication.metadata.size - self._active.pop(publication.key, 0)
-            self._active[publication.key] = publication.metadata.size
+        """As a member, if the cell keeps it; what this host has for itself stays its own."""
+        key, nucleus = publication.key, self._desk.nucleus
+        if not self._desk.state.kept(key):
+            return
+        if key in self._passive:
+            nucleus.held[key] = publication
+        elif self._fits(publication.metadata):
+            nucleus.held[key] = publication
+            nucleus.entrusted[key] = None
+            self._size += publication.metadata.size - self._active.pop(key, 0)
+            self._active[key] = publication.metadata.size
 
     def hold_for_itself(self, publication: Publication) -> None:
-        self._desk.nucleus.held[publication.key] = publication
-        self._passive[publication.key] = None
+        key, nucleus = publication.key, self._desk.nucleus
+        before = nucleus.held.get(key)
+        if before is not None and before.metadata.published > publication.metadata.published:
+            return  # of two that an owner has called the same, the newer one is asked for
+        nucleus.held[key] = publication
+        nucleus.entrusted.pop(key, None)
+        self._size -= self._active.pop(key, 0)
+        self._passive[key] = None
 
     def lacks(self, metadata: Metadata) -> None:
         """All members should have it, but this one has not heard (all of) it."""
@@ -115,8 +131,12 @@ class Copies:
         """Active copies go, passive ones stay (5.3)."""
         key, held = gone.withdrawal.key, self._desk.nucleus.held
         if key in held and key not in self._passive and gone.covers(held[key].metadata):
-            del held[key]
-            self._size -= self._active.pop(key, 0)
+            self._drop(key)
+
+    def _drop(self, key: ObjectKey) -> None:
+        self._desk.nucleus.held.pop(key, None)
+        self._desk.nucleus.entrusted.pop(key, None)
+        self._size -= self._active.pop(key, 0)
 
     def leave(self) -> list[ObjectKey]:
         """This host leaves its cell; what it has as a member, until it is known whether others have it, too (``left``)."""
@@ -129,12 +149,14 @@ class Copies:
 
     def left(self, keys: list[ObjectKey], last: bool) -> None:
         """``last``: nobody else has them."""
-        held = self._desk.nucleus.held
+        nucleus = self._desk.nucleus
         for key in keys:
-            if last and key in held:
+            if last and key in nucleus.held:
                 self._passive[key] = self._alone[key] = None
+                nucleus.entrusted.pop(key, None)
+                self._size -= self._active.pop(key, 0)
             elif key not in self._passive and key not in self._active:
-                held.pop(key, None)
+                self._drop(key)
 
     def alone(self) -> list[Metadata]:
         """Of what this host has taken from a cell that is empty now, and has not been told of before."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nearcast.crowdstore.data_centric.entries import EVERYTHING, Part
+from nearcast.crowdstore.data_centric.entries import EVERYTHING
 from nearcast.crowdstore.data_centric.messages import FRAME, KINDS, PIECES, Piece
 from nearcast.crowdstore.data_centric.state import CellState
 from nearcast.crowdstore.geographic.grid import Cell, CellGrid
@@ -51,9 +51,9 @@ class Desk:
         """The cells that these hash to."""
         return dict.fromkeys(map(self.grid.cell_of, tags))
 
-    def cells_of(self, part: Part) -> dict[Cell, None]:
-        """Who keeps it: the cell of its key, or all."""
-        return dict.fromkeys(self.grid) if part.tag == EVERYTHING else self.homes((part.tag,))
+    def cells_of(self, key: str) -> dict[Cell, None]:
+        """Who keeps conjunctions with that key: the cell that it hashes to, or all."""
+        return dict.fromkeys(self.grid) if key == EVERYTHING else self.homes((key,))
 
     def to_cells(self, cells: Iterable[Cell], message: Message) -> None:
         wanted = list(dict.fromkeys(cells))

@@ -55,6 +55,11 @@ class HandingOver:
         """When this host first heard those who came to its cell after it."""
 
         self._leaving: Final[dict[Cell, Cancellable]] = {}
+        self.informed = False
+        """Whether this host's cell was told what every cell has to know."""
+
+        self._inquired = 0
+        self._inquiring: int | None = None
         self._periods = 0
         self.handed = 0
 
@@ -81,6 +86,10 @@ class HandingOver:
     def member(self, name: Address) -> None:
         """It is new in this cell."""
         self._since[name] = self._desk.now()
+
+    def member_gone(self, name: Address) -> None:
+        """So nobody who makes names up fills anything: only those that are heard are remembered."""
+        self._since.pop(name, None)
 
     def _newcomers(self) -> list[Address]:
         """Those that may not have been told yet what the cell keeps."""
@@ -120,12 +129,27 @@ class HandingOver:
 
     # A cell fills
 
-    def first(self) -> None:
-        """This host is the first member of a cell: whoever is around tells it what every cell has to know."""
-        around = self._desk.router.neighbours()
-        if around:
-            number = self._operations.number()
-            self._operations.begin(number, [([around[0]], Arrived(number))])
+    def settled(self, *, informed: bool) -> None:
+        """This host is a member now."""
+        self.informed, self._inquiring = informed, None
+
+    def inquire(self) -> None:
+        """Of the acting member: somebody who is heard tells this cell what every cell has to know, if nobody has.
+
+        The nearest cell first, then others; who is alone so far asks when it hears somebody.
+        """
+        heard = self._desk.router.heard()
+        if self.informed or self._inquiring is not None or not heard:
+            return
+        number = self._inquiring = self._operations.number()
+        asked = heard[self._inquired % len(heard)]
+        self._inquired += 1
+        self._operations.begin(number, [([asked], Arrived(number))], partial(self._answered, number))
+
+    def _answered(self, number: int, outcome: Outcome) -> None:
+        if number == self._inquiring:  # of this cell, and not of one that was left since
+            self._inquiring = None
+            self.informed = outcome.ok
 
     def tell_first(self, cell: Cell) -> None:
         if common := self.everywhere():
@@ -139,6 +163,7 @@ class HandingOver:
                 self._hand(home, entries)
 
     def tick(self) -> None:
+        self.inquire()
         self.tidy()
         self._periods += 1
         own = self._desk.router.cell
@@ -209,6 +234,7 @@ class HandingOver:
         self._under_way.clear()
         self._sent.clear()
         self._since.clear()
+        self._inquiring = None
         for timer in self._leaving.values():
             timer.cancel()
         self._leaving.clear()

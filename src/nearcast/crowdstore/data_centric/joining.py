@@ -13,7 +13,10 @@ from nearcast.runtime.ports import Address, Cancellable
 
 
 class Joining:
-    """``joined`` is called once for each cell in which this host settles."""
+    """``joined`` is called once for each cell in which this host settles, with what ``informed`` says at the member that told it all.
+
+    Who settles alone, or together with others that are as new, is told by nobody who knows more than its cell.
+    """
 
     def __init__(
         self,
@@ -21,17 +24,20 @@ class Joining:
         wait: float,
         tries: int,
         absorb: Callable[[Iterable[Entry]], None],
-        joined: Callable[[], None],
+        informed: Callable[[], bool],
+        joined: Callable[[bool], None],
     ) -> None:
         self._desk: Final = desk
         self._wait: Final = wait
         self._tries: Final = tries
         self._absorb: Final = absorb
+        self._informs: Final = informed
         self._joined: Final = joined
         self._random: Final = desk.host.random("crowdstore joining")
         self._pieces: set[int] = set()
         self._asked: Address | None = None
         self._tried = 0
+        self._informed = False
         self._timer: Cancellable | None = None
         self.complete = False
 
@@ -39,6 +45,7 @@ class Joining:
         """Listen first."""
         self.stop()
         self._tried = 0
+        self._informed = False
         self._arm()
 
     def stop(self) -> None:
@@ -71,7 +78,7 @@ class Joining:
             return
         pieces = list(in_batches(list(self._desk.state.entries.values()))) or [()]
         for number, entries in enumerate(pieces):
-            self._desk.to_node(cell, source, State(entries, number, len(pieces)))
+            self._desk.to_node(cell, source, State(entries, number, len(pieces), self._informs()))
 
     def told(self, source: Address, message: State) -> None:
         """All that anybody tells is kept; but only when the one that was asked has told all of it, this host is a member like others."""
@@ -80,6 +87,7 @@ class Joining:
             return
         self._pieces.add(message.number)
         if len(self._pieces) == message.count:
+            self._informed = message.informed
             self._end()
 
     def _end(self) -> None:
@@ -87,4 +95,4 @@ class Joining:
             self._timer.cancel()
             self._timer = None
         self.complete = True
-        self._joined()
+        self._joined(self._informed)

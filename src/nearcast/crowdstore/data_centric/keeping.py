@@ -91,13 +91,18 @@ class Keeping:
         if isinstance(message, Relocated):
             return message.node == source and self._relocated(message)
         if isinstance(message, Entrusted):
-            self.absorb(message.entries)
+            for entry in message.entries:
+                if isinstance(entry, Indexed):
+                    self._publish(entry)
+                else:
+                    self.absorb([entry])
         return True
 
     def _publish(self, indexed: Indexed) -> bool:
         if not self.take(indexed):
             return False
         # Who acts now may have heard of it when nobody did, or another one who is gone: as long as nobody answers, it comes again.
+        # That holds for what is published as for what another cell hands over.
         if self._acts() and self._desk.state.indexed(indexed.key) is not None and not self._matching.acted(indexed):
             self._matching.publication(indexed)
         return True
@@ -132,7 +137,8 @@ class Keeping:
             new = entry.identity not in self._desk.state.entries
             if not self.take(entry):
                 continue
-            if isinstance(entry, Part) and new and self._acts():
+            if isinstance(entry, Part) and new:
+                # Also of one that acts no more: what it has acted on, the next one has not.
                 self._matching.part(entry)
             elif isinstance(entry, Kept) and self._desk.state.kept(entry.metadata.key):
                 self._lacks(entry.metadata)

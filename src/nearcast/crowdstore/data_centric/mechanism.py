@@ -78,7 +78,9 @@ class DataCentricStorage(Storage, Passenger):
         self._handing_over: Final = HandingOver(
             desk, self._operations, 1.5 * settings.beacon, 1.25 * settings.listen * (settings.tries + 1)
         )
-        self.joining: Final = Joining(desk, settings.listen, settings.tries, self._keeping.absorb, self._became_member)
+        self.joining: Final = Joining(
+            desk, settings.listen, settings.tries, self._keeping.absorb, self._is_informed, self._became_member
+        )
         self._telling: Final = Telling(nucleus, self, lasting=settings.hand_over)
         self._timers: Final[list[Cancellable]] = []
 
@@ -268,14 +270,21 @@ class DataCentricStorage(Storage, Passenger):
     def member_joined(self, member: Address) -> None:
         self._handing_over.member(member)
 
+    def member_left(self, member: Address) -> None:
+        self._handing_over.member_gone(member)
+
     def _acts(self) -> bool:
         return self.joining.complete and self.desk.router.leads
 
-    def _became_member(self) -> None:
+    def _is_informed(self) -> bool:
+        return self.joining.complete and self._handing_over.informed
+
+    def _became_member(self, informed: bool) -> None:
         cell = self.desk.router.cell
         if cell is not None:
-            if self._settings.hand_over and not self.desk.router.members():
-                self._handing_over.first()
+            self._handing_over.settled(informed=informed)
+            if self._settings.hand_over and self._acts():
+                self._handing_over.inquire()
             self._requests.relocated(cell, self._copies.tags())
             self._tell_copies()
             self._telling.became_member()

@@ -82,7 +82,7 @@ class Entrusted(Operation, frozen=True, tag="crowd-entrusted"):
 
 
 class Arrived(Operation, frozen=True, tag="crowd-arrived"):
-    """The sender is the first member of its cell."""
+    """The members of the sender's cell are new there, and do not know what every cell has to know."""
 
 
 class Locate(Operation, frozen=True, tag="crowd-locate"):
@@ -178,6 +178,8 @@ class State(Message, frozen=True, tag="crowd-state"):
     entries: Annotated[tuple[Entry, ...], Meta(max_length=MOST)]
     number: Number
     count: Number
+    informed: bool = False
+    """Whether the sender knows what every cell has to know."""
 
 
 class Digest(Message, frozen=True, tag="crowd-digest"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from hashlib import blake2b
 from typing import Final
 
 from nearcast.crowdstore.data_centric.desk import Desk
@@ -18,6 +19,7 @@ from nearcast.crowdstore.data_centric.messages import (
     Unsubscribe,
 )
 from nearcast.crowdstore.data_centric.operations import Operations, heedless
+from nearcast.crowdstore.formula import Conjunction
 from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.objects import CrowdSubscription, Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.storage import Done, Outcome
@@ -37,7 +39,6 @@ class Requests:
     def __init__(self, desk: Desk, operations: Operations) -> None:
         self._desk: Final = desk
         self._operations: Final = operations
-        self._random: Final = desk.host.random("crowdstore keys")
         self._active: Final[dict[ObjectKey, Cell]] = {}
         """Where this host's own publications were made."""
 
@@ -78,17 +79,12 @@ class Requests:
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         desk, frame = self._desk, subscription.frame
         here = desk.here
-        # Who is told again is told with the same keys: else parts of it would stay in cells that nobody remembers.
-        keys = [part.tag for part in self._parts.get(subscription.key, ())] or [
-            self._random.choice(sorted(each.present)) if each.present else EVERYTHING
-            for each in subscription.formula.conjunctions
-        ]
         parts = [
             Part(
-                subscription.key, index, desk.router.address, tag,
+                subscription.key, index, desk.router.address, key_of(each, subscription.key),
                 tuple(sorted(each.present)), tuple(sorted(each.absent)), frame.since, frame.until, *here, desk.now(),
             )
-            for index, (each, tag) in enumerate(zip(subscription.formula.conjunctions, keys, strict=True))
+            for index, each in enumerate(subscription.formula.conjunctions)
         ]  # fmt: skip
         self._parts[subscription.key] = parts
         left = [len(parts)]
@@ -96,11 +92,11 @@ class Requests:
         for part in parts:
             number = self._operations.number()
             ended = partial(_one_ended, left, failures, done)
-            self._operations.begin(number, [(desk.cells_of(part), Subscribe(number, part))], ended)
+            self._operations.begin(number, [(desk.cells_of(part.tag), Subscribe(number, part))], ended)
 
     def more(self, subscription: SubscriptionKey) -> None:
         for part in self._parts.get(subscription, ()):
-            for cell in self._desk.cells_of(part):
+            for cell in self._desk.cells_of(part.tag):
                 key = subscription, part.number, cell
                 after = self._further.pop(key, None)
                 if after is not None:
@@ -116,8 +112,10 @@ class Requests:
 
     def unsubscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         number = self._operations.number()
-        parts = self._parts.pop(subscription.key, [])
-        cells = dict.fromkeys(cell for part in parts for cell in self._desk.cells_of(part))
+        self._parts.pop(subscription.key, None)
+        # Also those that only an earlier life of this host has told.
+        keys = [key_of(each, subscription.key) for each in subscription.formula.conjunctions]
+        cells = dict.fromkeys(cell for key in keys for cell in self._desk.cells_of(key))
         for places in (self._further, self._told, self._since):
             for known in [each for each in places if each[0] == subscription.key]:
                 del places[known]
@@ -136,7 +134,7 @@ class Requests:
         """Of what was published since the subscription was made the application hears unasked, of what was before when it asks for more."""
         key = message.subscription, message.number, cell
         part = next((each for each in self._parts.get(key[0], ()) if each.number == message.number), None)
-        if part is None or cell not in self._desk.cells_of(part):
+        if part is None or cell not in self._desk.cells_of(part.tag):
             return
         # An answer may come twice, or late: what it says counts only if nobody has said more.
         if last[0] >= made:
@@ -152,7 +150,9 @@ class Requests:
     def relocated(self, cell: Cell, copies: list[tuple[str, ...]]) -> None:
         """In a new cell: tell where this host's subscriptions and copies, with these tags, are now (5.2.3, 5.4.4)."""
         desk = self._desk
-        cells = dict.fromkeys(each for parts in self._parts.values() for part in parts for each in desk.cells_of(part))
+        cells = dict.fromkeys(
+            each for parts in self._parts.values() for part in parts for each in desk.cells_of(part.tag)
+        )
         for tags in copies:
             cells.update(desk.homes(tags))
         if cells:
@@ -167,6 +167,19 @@ class Requests:
         # Nobody else notices that it failed; but for those who do not know where this host is, it is nowhere.
         if not outcome.ok and left and self._desk.router.cell == cell:
             self._tell_place(cell, cells, left - 1)
+
+
+def key_of(conjunction: Conjunction, subscription: SubscriptionKey) -> str:
+    """One of the tags that must be there: any with the same probability, so that popular tags are shared, but always the same one.
+
+    A host that returns tells of its subscriptions again: by another key, cells would keep what nobody takes back.
+    """
+    return min(conjunction.present, key=partial(_drawn, subscription), default=EVERYTHING)
+
+
+def _drawn(subscription: SubscriptionKey, tag: str) -> bytes:
+    named = f"{len(subscription.owner)} {subscription} {tag}"
+    return blake2b(named.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _one_ended(left: list[int], failures: list[Outcome], done: Done, outcome: Outcome) -> None:

@@ -104,8 +104,8 @@ class Router(ABC):
         return self.leader() == self.address
 
     @abstractmethod
-    def neighbours(self) -> tuple[Cell, ...]:
-        """The populated ones of the cells around the one that this host is in."""
+    def heard(self) -> tuple[Cell, ...]:
+        """Other cells than this host's own of which members were heard lately, the nearest first; none while it is in no cell."""
 
     @abstractmethod
     def inhabitants(self, cell: Cell) -> tuple[Address, ...]:

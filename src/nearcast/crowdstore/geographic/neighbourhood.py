@@ -64,8 +64,11 @@ class Neighbourhood:
         cell = self.cell
         return None if cell is None else min((self._address, *self.around.by_cell.get(cell, ())))
 
-    def populated(self) -> tuple[Cell, ...]:
-        return tuple(cell for cell in self.cells if cell in self.around.by_cell)
+    def heard(self) -> tuple[Cell, ...]:
+        own = self.cell
+        if own is None:
+            return ()
+        return tuple(sorted((cell for cell in self.around.by_cell if cell != own), key=lambda cell: rank(cell, own)))
 
     def nearest(self, cell: Cell) -> bool:
         own = self.cell

@@ -100,8 +100,8 @@ class CellRouter(Router):
     def leader(self) -> Address | None:
         return self._neighbourhood.leader()
 
-    def neighbours(self) -> tuple[Cell, ...]:
-        return self._neighbourhood.populated()
+    def heard(self) -> tuple[Cell, ...]:
+        return self._neighbourhood.heard()
 
     def inhabitants(self, cell: Cell) -> tuple[Address, ...]:
         return tuple(self._neighbourhood.around.by_cell.get(cell, ()))

@@ -64,12 +64,17 @@ class Downloading:
 
     def begin(self, metadata: Metadata, done: Done) -> None:
         download = self._under_way.get(metadata.key)
-        if download is not None:
+        if download is not None and download.assembly.metadata == metadata:
             download.done.append(done)
+        elif download is not None and metadata.published <= download.assembly.metadata.published:
+            # Its owner has published another object under that name since.
+            self._nucleus.host.timers.after(0, lambda: done(Outcome(Failure.NOT_FOUND)))
         elif metadata.key.owner == self._nucleus.name:
             # What is not here any more is nowhere.
             self._nucleus.host.timers.after(0, lambda: done(Outcome(Failure.NOT_FOUND)))
         else:
+            if download is not None:
+                self._end(download, Outcome(Failure.NOT_FOUND))
             self._under_way[metadata.key] = download = _Download(metadata, done)
             self._ask(download)
 

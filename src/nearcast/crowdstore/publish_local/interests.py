@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,14 +25,26 @@ class Kept:
     subscription: CrowdSubscription
     interest: Interest
     seen: Instant
-    """When this host heard of it first: what it had published by then is its past."""
+    """When this host last heard of it anew: what it had published by then is its past."""
+
+    met: Instant | None
+    """The same, but from its owner, who was there then; none: so far only others have told of it."""
+
+
+class Learned(NamedTuple):
+    kept: Kept
+    before: Instant | None
+    """When its owner was there before: it was told of what was published here by then, and may have been away since; none: it never was."""
 
 
 class Interests:
     """By key; those that were ended are remembered for a while, so that nobody brings them back who has not heard of it."""
 
-    def __init__(self, remembered: float) -> None:
+    def __init__(self, remembered: float, forgotten: Callable[[SubscriptionKey], None]) -> None:
         self._remembered: Final = round(remembered * MICROSECONDS)
+        self._forgotten: Final = forgotten
+        """Told of those that are no longer kept."""
+
         self._kept: Final[dict[SubscriptionKey, Kept]] = {}
         self._ended: Final[dict[SubscriptionKey, Instant]] = {}
         """With the time, in its order."""
@@ -54,28 +66,37 @@ class Interests:
     def has_ended(self, key: SubscriptionKey) -> bool:
         return key in self._ended
 
-    def add(self, interest: Interest, now: Instant) -> CrowdSubscription | None:
-        """The subscription, if it is new here, and one at all."""
+    def add(self, interest: Interest, now: Instant, *, of_others: bool = False) -> Learned | None:
+        """What is to be told now: if the subscription is new here, and one at all, or if its owner has told of it anew.
+
+        ``of_others``: not its owner has told of it, who may be away.
+        """
         self._forget(now)
         key = interest.key
         kept = self._kept.get(key)
         if kept is not None:
-            if kept.interest.made < interest.made <= now:
-                kept.interest = msgspec.structs.replace(kept.interest, made=interest.made)
-            return None
+            # Clocks differ; but nobody makes others wait for what is told in the far future.
+            if not kept.interest.made < interest.made <= now + self._remembered // 2:
+                return None
+            kept.interest = msgspec.structs.replace(kept.interest, made=interest.made)
+            before, kept.seen = kept.met, now
+            kept.met = kept.met if of_others else now
+            return Learned(kept, before)
         if key in self._ended or len(self._kept) >= MOST or self._over(interest, now):
+            return None
+        formula = _formula(interest.formula)
+        if formula is None:
             return None
         try:
             frame = TimeFrame(interest.since, interest.until)
-            subscription = CrowdSubscription(key, _formula(interest.formula), frame)
         except InvalidInput:
             return None
-        self._kept[key] = Kept(subscription, interest, now)
-        return subscription
+        kept = self._kept[key] = Kept(CrowdSubscription(key, formula, frame), interest, now, None if of_others else now)
+        return Learned(kept, None)
 
     def end(self, key: SubscriptionKey, now: Instant) -> None:
         self._forget(now)
-        self._kept.pop(key, None)
+        self._drop(key)
         self._ended.pop(key, None)
         self._ended[key] = now
         if len(self._ended) > MOST:
@@ -95,7 +116,11 @@ class Interests:
         """Forget those whose time is over: a host that was away may still come back with what they ask for, but not for ever."""
         over: Iterable[SubscriptionKey] = [key for key, kept in self._kept.items() if self._over(kept.interest, now)]
         for key in over:
-            del self._kept[key]
+            self._drop(key)
+
+    def _drop(self, key: SubscriptionKey) -> None:
+        if self._kept.pop(key, None) is not None:
+            self._forgotten(key)
 
     def _over(self, interest: Interest, now: Instant) -> bool:
         return interest.until is not None and max(interest.until, interest.made) < now - self._remembered
@@ -106,9 +131,12 @@ class Interests:
 
 
 @lru_cache(maxsize=4_096)
-def _formula(text: str) -> Formula:
-    # Every host reads every formula.
-    return Formula.parse(text)
+def _formula(text: str) -> Formula | None:
+    """None: it is none.  Every host reads every formula, and those that cost most to read are none."""
+    try:
+        return Formula.parse(text)
+    except InvalidInput:
+        return None
 
 
 @lru_cache(maxsize=4_096)

@@ -69,7 +69,7 @@ class PublishLocalStorage(Storage):
     def __init__(self, nucleus: Nucleus, parameters: Parameters) -> None:
         self._nucleus: Final = nucleus
         self._host: Final = nucleus.host
-        self._interests: Final = Interests(parameters.remembered)
+        self._interests: Final = Interests(parameters.remembered, self._forgotten)
         self._endpoint: Endpoint | None = None
         routing = RouterSettings(
             period=parameters.route_period, settling=parameters.route_settling, hold=parameters.route_hold
@@ -183,7 +183,7 @@ class PublishLocalStorage(Storage):
             self._joining.hear(sender, message)
         elif isinstance(message, JoinAnswer):
             for interest in message.interests:
-                self._learn(interest)
+                self._learn(interest, of_others=True)
             self._joining.told(sender, message)
 
     def _open(self, packet: Packet) -> None:
@@ -203,23 +203,25 @@ class PublishLocalStorage(Storage):
         elif isinstance(packet, Unwanted) and packet.source == packet.subscription.owner:
             self._unlearn(packet.subscription)
 
-    def _learn(self, interest: Interest) -> None:
+    def _learn(self, interest: Interest, *, of_others: bool = False) -> None:
         key = interest.key
         if key.owner != self._nucleus.name:
-            self._know(interest)
+            self._know(interest, of_others=of_others)
         elif self._nucleus.subscription(key) is None and not self._interests.has_ended(key):
             # Of an earlier life, of which this host knows nothing any more.
             self._withdraw(key)
 
-    def _know(self, interest: Interest) -> None:
-        if self._interests.add(interest, self._host.now()):
-            kept = self._interests.get(interest.key)
-            assert kept is not None
-            self._notifying.learned(kept)
+    def _know(self, interest: Interest, *, of_others: bool = False) -> None:
+        learned = self._interests.add(interest, self._host.now(), of_others=of_others)
+        if learned is not None:
+            self._notifying.learned(learned)
 
     def _unlearn(self, key: SubscriptionKey) -> None:
         if key.owner != self._nucleus.name:
             self._interests.end(key, self._host.now())
+
+    def _forgotten(self, key: SubscriptionKey) -> None:
+        self._notifying.forgotten(key)
 
     def _post(self, to: Address, message: Message) -> Sending:
         return Sending.DROPPED if self._endpoint is None else self._endpoint.send(to, message)

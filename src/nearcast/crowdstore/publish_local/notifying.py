@@ -8,7 +8,7 @@ from typing import Final
 
 from nearcast.crowdstore.nucleus import Nucleus
 from nearcast.crowdstore.objects import Metadata, SubscriptionKey
-from nearcast.crowdstore.publish_local.interests import Interests, Kept
+from nearcast.crowdstore.publish_local.interests import Interests, Kept, Learned
 from nearcast.crowdstore.publish_local.messages import More, Notify, Unwanted
 from nearcast.crowdstore.unicast.messages import MOST_HOPS, Packet
 from nearcast.crowdstore.unicast.router import Router, in_frames
@@ -17,6 +17,9 @@ from nearcast.runtime.ports import Cancellable
 
 MOST_HOSTS: Final = 4_096
 """Of which one subscription remembers that they have more."""
+
+MOST_ASKED: Final = 65_536
+"""Who was asked for all since a subscription was made, the newest; whoever is asked again tells it again, and nothing comes twice."""
 
 GATHERING: Final = 0.5
 """Seconds within which the packets of a batch have come."""
@@ -31,8 +34,8 @@ class Notifying:
         self._batch: Final = batch
         self._router: Final = router
         self._send: Final[Callable[[Packet], None]] = router.send
-        self._untold: Final[dict[str, dict[SubscriptionKey, None]]] = {}
-        """By subscriber: subscriptions that nothing of the past was told of yet, because there is no way to it."""
+        self._untold: Final[dict[str, dict[SubscriptionKey, tuple[Instant, str] | None]]] = {}
+        """By subscriber: subscriptions that are to be told of the past as soon as there is a way, and after what; none: of all of it."""
 
         self._more: Final[dict[SubscriptionKey, dict[str, tuple[Instant, str]]]] = {}
         """Of own subscriptions: who has more of the past, and after what it goes on."""
@@ -56,26 +59,36 @@ class Notifying:
             if kept.subscription.accepts(metadata):
                 self._tell(kept.subscription.key, [metadata], None)
 
-    def learned(self, kept: Kept) -> None:
-        """A subscription is new here: tell of the past, as soon as there is a way.
+    def learned(self, learned: Learned) -> None:
+        """A subscription is new here, or its owner is back: tell of the past, as soon as there is a way.
 
         Who has just joined knows subscriptions before routes, and more matches than may wait for one.
         """
-        key = kept.subscription.key
+        kept, before = learned
+        key, after = kept.subscription.key, None if before is None else (before, "")
         if key.owner == self._nucleus.name:
-            self.past(kept)
+            self.past(kept, after)
         else:
-            self._untold.setdefault(key.owner, {})[key] = None
+            self._untold.setdefault(key.owner, {}).setdefault(key, after)
             self._router.when_reachable(key.owner, partial(self._reachable, key.owner))
 
+    def forgotten(self, key: SubscriptionKey) -> None:
+        """A subscription of which this host knows no more."""
+        untold = self._untold.get(key.owner)
+        if untold is not None and key in untold:
+            del untold[key]
+            if not untold:
+                del self._untold[key.owner]
+                self._router.no_longer_awaited(key.owner)
+
     def _reachable(self, owner: str) -> None:
-        for key in self._untold.pop(owner, {}):
+        for key, after in self._untold.pop(owner, {}).items():
             kept = self._interests.get(key)
             if kept is not None:
-                self.past(kept)
+                self.past(kept, after)
 
     def past(self, kept: Kept, after: tuple[Instant, str] | None = None) -> None:
-        """Tell the next batch of what was published here before the subscription was heard of."""
+        """Tell the next batch of what was published here before the subscription was last heard of."""
         found = [
             publication.metadata
             for publication in self._nucleus.published.values()
@@ -135,6 +148,8 @@ class Notifying:
             hosts[source] = max(last, hosts.get(source, last))
             if (key, source) not in self._asked_since:
                 self._asked_since[key, source] = None
+                if len(self._asked_since) > MOST_ASKED:
+                    del self._asked_since[next(iter(self._asked_since))]
                 self._ask_since(key, source, None)
         elif not left:
             hosts.pop(source, None)

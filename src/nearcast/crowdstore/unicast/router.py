@@ -123,6 +123,9 @@ class Router:
         else:
             self._awaited[destination] = act
 
+    def no_longer_awaited(self, destination: str) -> None:
+        self._awaited.pop(destination, None)
+
     def arrived(self, neighbour: Address, packet: Packet) -> bool:
         """Whether a packet that came in is for this host; if not, it is passed on."""
         if neighbour in self._heard:
