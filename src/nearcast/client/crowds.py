@@ -40,8 +40,8 @@ METADATA: Final = "crowd_metadata"
 PERIOD: Final = 10.0
 """Seconds between two looks into the archive."""
 
-OVERLAP: Final = 5 * MICROSECONDS
-"""A look for what is new begins so long before the newest event: events do not come in the exact order of their publication."""
+OVERLAP: Final = 5.0
+"""Seconds by which looks for what is new overlap: events do not come in the exact order of their publication."""
 
 SHARE: Final = 20
 """Looks at all that is there, which find what was taken back, take one part in so many of the time at most: they read everything."""
@@ -99,8 +99,10 @@ class MqttArchive(Component):
         self._foreign: Final[dict[str, None]] = {}
         """Of these, those that another bridge has to take back."""
 
-        self._newest: Instant | None = None
-        self._whole_due = 0.0
+        self._newest = self._since = 0
+        """When the newest event was published, and what was published since when may be new."""
+
+        self._newest_found = self._whole_due = 0.0
         """By the clock of the event loop."""
 
         self._kept = self._forgotten = self._looks = self._whole = self._failed = self._unreadable = 0
@@ -145,6 +147,7 @@ class MqttArchive(Component):
         self._order(partial(self._keep, identifier, publication))
 
     def forget(self, identifier: str, word: Withdrawal) -> None:
+        self._gone[identifier] = word
         self._order(partial(self._forget, identifier, word))
 
     # What is ordered is done in its turn: what is withdrawn must not be there before it is published
@@ -194,7 +197,6 @@ class MqttArchive(Component):
         self._kept += 1
 
     async def _forget(self, identifier: str, word: Withdrawal) -> None:
-        self._gone[identifier] = word
         await self._take_back(identifier)
         await self._client.publish(
             self._withdrawals, msgspec.msgpack.encode(word), id=f"withdrawn-{identifier}", place=None
@@ -214,8 +216,8 @@ class MqttArchive(Component):
         """At what is new, or at everything if it is time."""
         loop, connections = asyncio.get_running_loop(), self._connections()
         begun, expected = loop.time(), dict(self._known)
-        whole = self._newest is None or begun >= self._whole_due
-        since = SINCE if self._newest is None or whole else instant_text(self._newest - OVERLAP)
+        whole = begun >= self._whole_due
+        since = SINCE if whole else instant_text(self._since)
         times: dict[str, Instant] = {}
         found: dict[str, Event] = {}
         marked = False
@@ -227,7 +229,12 @@ class MqttArchive(Component):
             if event.id not in self._known:
                 found[event.id] = event
         self._looks += 1
-        self._newest = max([*times.values(), *([] if self._newest is None else [self._newest])], default=None)
+        newest = max(times.values(), default=0)
+        if newest > self._newest:
+            self._newest, self._newest_found = newest, begun
+            self._since = newest - round(OVERLAP * MICROSECONDS)
+        elif begun - self._newest_found >= OVERLAP:
+            self._since = self._newest
         self._known.update((identifier, event.published) for identifier, event in found.items())
         gone: dict[str, Withdrawal | None] = {}
         # While the connection was lost, the broker may not have told everything.

@@ -81,7 +81,7 @@ class Archive(Protocol):
         """Whatever it has under that id already is this."""
 
     def forget(self, identifier: str, word: Withdrawal) -> None:
-        """Its owner has withdrawn it."""
+        """Its owner has withdrawn it; whoever keeps it from now on is late."""
 
 
 def identifier_of(said: Metadata | Withdrawal) -> str:
@@ -166,7 +166,10 @@ class Bridge(Component):
         self._brought: Final[dict[str, Metadata]] = {}
         """What the crowd has from the archive, by whatever bridge."""
 
-        self._up = self._forgotten = self._failed = self._unusable = 0
+        self._forgotten: Final[dict[str, None]] = {}
+        """Ids of objects that the archive was told to forget."""
+
+        self._up = self._failed = self._unusable = 0
         self._host: Host
         self._store: CrowdStore
         self._since: Instant
@@ -189,7 +192,7 @@ class Bridge(Component):
         self._archive.close()
 
     def statistics(self) -> BridgeStatistics:
-        return BridgeStatistics(self._up, len(self._down), self._forgotten, self._failed, self._unusable)
+        return BridgeStatistics(self._up, len(self._down), len(self._forgotten), self._failed, self._unusable)
 
     # From the crowd
 
@@ -334,8 +337,9 @@ class Bridge(Component):
                 self._down[identifier] = publication.metadata
 
     def _forget(self, identifier: str) -> None:
-        self._forgotten += 1
-        self._archive.forget(identifier, self._gone[identifier])
+        if identifier not in self._forgotten:
+            self._forgotten[identifier] = None
+            self._archive.forget(identifier, self._gone[identifier])
 
     def _take_back(self, identifier: str, word: Withdrawal | None) -> None:
         brought, down = self._brought.pop(identifier, None), self._down.pop(identifier, None)
