@@ -18,9 +18,9 @@ from tests.waiting import until
 import nearcast
 from nearcast import Point
 from nearcast.client.crowds import SINCE, TOPIC, MqttArchive
-from nearcast.crowdstore.bridge import Bridge, identifier_of
+from nearcast.crowdstore.bridge import ARCHIVE, Bridge, identifier_of
 from nearcast.crowdstore.nucleus import Memory
-from nearcast.crowdstore.objects import Metadata
+from nearcast.crowdstore.objects import Metadata, ObjectKey
 from nearcast.crowdstore.service import CrowdStore
 from nearcast.crowdstore.storage import Outcome
 from nearcast.errors import InvalidInput
@@ -121,6 +121,14 @@ async def looked(place: Venue, times: int) -> None:
     )
 
 
+async def looked_whole(place: Venue, times: int) -> None:
+    """The same, at all that is there: so it is found that something was taken back."""
+    before = {name: archive.statistics().whole for name, archive in place.archives.items()}
+    await until(
+        lambda: all(archive.statistics().whole >= before[name] + times for name, archive in place.archives.items())
+    )
+
+
 async def archived(client: nearcast.Client, name: str) -> dict[str, bytes]:
     events = client.subscribe(TOPIC + name, since=SINCE, until="now", retained=False)
     return {event.id: event.payload async for event in events}
@@ -143,12 +151,12 @@ def test_what_the_crowd_publishes_and_withdraws_is_so_in_the_archive(
             ada = place.stores["ada"]
             one, two = ada.publish("one", b"1", ["goal"]), ada.publish("two", b"2", ["goal", "save"])
             ada.publish("three", b"3", ["save"])
-            await becomes(client, name, {identifier_of(one.key): b"1", identifier_of(two.key): b"2"})
+            await becomes(client, name, {identifier_of(one): b"1", identifier_of(two): b"2"})
             # Whoever has not heard of it by then never will.
             await until(lambda: {metadata.key for metadata in place.told} == {one.key, two.key})
             ada.unpublish("one")
-            await becomes(client, name, {identifier_of(two.key): b"2"})
-            await until(lambda: all(archive.statistics().looks > 10 for archive in place.archives.values()))
+            await becomes(client, name, {identifier_of(two): b"2"})
+            await looked(place, 5)
             assert [bridge.statistics().down for bridge in place.bridges.values()] == [0, 0], (
                 "what is from here stays there"
             )
@@ -166,12 +174,16 @@ def test_what_the_broker_has_is_an_object_of_the_crowd_until_it_is_taken_back(
 
     async def story() -> None:
         async with venue(broker, name, mechanism, bridges=2) as (place, client):
+            await looked_whole(place, 2)
             event = await client.publish(TOPIC + name, b"from afar", tags=["goal"])
+            await until(lambda: all(bridge.statistics().down == 1 for bridge in place.bridges.values()))
             await until(lambda: bool(place.told))
             assert await place.download("bob", place.told[0]) == b"from afar"
             await looked(place, 5)
-            assert sum(bridge.statistics().down for bridge in place.bridges.values()) == 1, "of two bridges, one has it"
-            assert await archived(client, name) == {event: b"from afar"}, "it does not go up again"
+            assert [metadata.key for metadata in place.told] == [ObjectKey(ARCHIVE, event)], "by two bridges, told once"
+            assert [archive.statistics().kept for archive in place.archives.values()] == [0, 0], (
+                "it does not go up again"
+            )
             await client.unpublish(event)
             await until(lambda: not any(bridge.statistics().down for bridge in place.bridges.values()))
             again: list[Metadata] = []
@@ -196,14 +208,14 @@ def test_a_bridge_that_was_away_makes_up_for_it_and_doubles_nothing(
             one = ada.publish("one", b"1", ["goal"])
             event = await client.publish(TOPIC + name, b"from afar", tags=["goal"])
             gone = await client.publish(TOPIC + name, b"not for long", tags=["goal"])
-            await becomes(client, name, {identifier_of(one.key): b"1", event: b"from afar", gone: b"not for long"})
+            await becomes(client, name, {identifier_of(one): b"1", event: b"from afar", gone: b"not for long"})
             await until(lambda: len(place.told) == 3)
             bridge.fail()
             ada.unpublish("one")
             two = ada.publish("two", b"2", ["goal"])
             await client.unpublish(gone)
             bridge.join()
-            await becomes(client, name, {identifier_of(two.key): b"2", event: b"from afar"})
+            await becomes(client, name, {identifier_of(two): b"2", event: b"from afar"})
             await until(lambda: place.bridges["bridge0"].statistics().down == 1)
             await looked(place, 5)
             heard = [metadata.key.name for metadata in place.told]
@@ -235,7 +247,7 @@ def test_a_bridge_that_comes_late_takes_all_of_a_long_past_up_and_nothing_down(
             objects = [ada.publish(f"goal {number}", b"%d" % number, ["goal"]) for number in range(50)]
             await until(lambda: len(place.told) == len(objects))
             bridge.join()
-            wanted = {identifier_of(each.key): b"%d" % number for number, each in enumerate(objects)}
+            wanted = {identifier_of(each): b"%d" % number for number, each in enumerate(objects)}
             await becomes(client, name, wanted)
             await looked(place, 20)
             assert place.bridges["bridge0"].statistics().down == 0
@@ -254,27 +266,66 @@ def test_a_broker_that_was_away_is_told_what_it_missed_and_nothing_is_taken_for_
                 event = await client.publish(TOPIC + "restart", b"from afar", tags=["goal"])
                 one, two = ada.publish("one", b"1", ["goal"]), ada.publish("two", b"2", ["goal"])
                 await becomes(
-                    client, "restart", {identifier_of(one.key): b"1", identifier_of(two.key): b"2", event: b"from afar"}
+                    client, "restart", {identifier_of(one): b"1", identifier_of(two): b"2", event: b"from afar"}
                 )
                 await until(lambda: len(place.told) == 3)
                 await asyncio.to_thread(broker.kill)
                 three = ada.publish("three", b"3", ["goal"])
+                four = ada.publish("four", b"4", ["goal"])
+                await until(lambda: place.bridges["bridge0"].statistics().up == 4)
                 ada.unpublish("one")
-                await until(lambda: place.archives["bridge0"].statistics().waiting > 0)
+                ada.unpublish("four")
+                await until(lambda: place.bridges["bridge0"].statistics().forgotten == 2)
                 await asyncio.to_thread(broker.start)
                 await becomes(
                     client,
                     "restart",
-                    {identifier_of(two.key): b"2", identifier_of(three.key): b"3", event: b"from afar"},
+                    {identifier_of(two): b"2", identifier_of(three): b"3", event: b"from afar"},
                 )
-                await looked(place, 3)
+                await until(lambda: place.archives["bridge0"].statistics().forgotten == 2)
+                await looked_whole(place, 2)
+                assert identifier_of(four) not in await archived(client, "restart"), (
+                    "published, then withdrawn: in this order"
+                )
                 assert place.bridges["bridge0"].statistics().down == 1, "it was never thought to be gone"
-                assert {metadata.key.name for metadata in place.told} == {"one", "two", "three", event}
-                assert len(place.told) == 4
+                assert sorted(metadata.key.name for metadata in place.told) == sorted(
+                    ["one", "two", "three", "four", event]
+                )
         finally:
             broker.stop()
 
     asyncio.run(asyncio.wait_for(story(), 180))
+
+
+def test_what_another_bridge_took_up_is_withdrawn_for_all_and_taken_back_when_that_one_returns(
+    broker: ServedBroker,
+) -> None:
+    async def story() -> None:
+        async with venue(broker, "uploader", LOCAL, bridges=2) as (place, client):
+            ada = place.stores["ada"]
+            await looked_whole(place, 1)
+            one = ada.publish("one", b"1", ["goal"])
+            await becomes(client, "uploader", {identifier_of(one): b"1"})
+            await until(lambda: any(archive.statistics().kept for archive in place.archives.values()))
+            # Only one of them, but for a race that it is not about.
+            uploaders = [name for name, archive in place.archives.items() if archive.statistics().kept]
+            for name in uploaders:
+                place.runtime.hosts[name].fail()
+            ada.unpublish("one")
+            others = [archive for name, archive in place.archives.items() if name not in uploaders]
+            await until(lambda: all(archive.statistics().foreign == 1 for archive in others))
+            assert not others or await archived(client, "uploader") == {identifier_of(one): b"1"}, "nobody else may"
+            place.runtime.hosts["ada"].fail()  # nor does she tell it again
+            for name in uploaders:
+                place.runtime.hosts[name].join()
+            await becomes(client, "uploader", {})
+            await until(lambda: not any(archive.statistics().foreign for archive in place.archives.values()))
+            again: list[Metadata] = []
+            place.stores["bob"].subscribe("goal", again.append)
+            await looked(place, 20)
+            assert again == [], "no bridge has brought it down"
+
+    asyncio.run(asyncio.wait_for(story(), 120))
 
 
 def test_a_venue_is_a_part_of_a_topic() -> None:

@@ -71,6 +71,7 @@ class Crowd:
         network: type[DiscNetwork] = DiscNetwork,
         radius: float = RANGE,
         remembering: bool = False,
+        notices: bool = False,
         further: Callable[[str], Sequence[Component]] = lambda _: (),
     ) -> None:
         self.simulation: Final = Simulation(seed)
@@ -80,6 +81,7 @@ class Crowd:
         self.stores: Final[dict[str, CrowdStore]] = {}
         self._memories: Final[dict[str, Memory]] = {}
         self._remembering: Final = remembering
+        self._notices: Final = notices
         self._further: Final = further
         self.wishes: Final[dict[SubscriptionKey, Wish]] = {}
         self.things: Final[dict[ObjectKey, Thing]] = {}
@@ -90,7 +92,7 @@ class Crowd:
 
     def _components(self, name: str) -> Sequence[Component]:
         memory = self._memories.setdefault(name, Memory()) if self._remembering else None
-        store = self.stores[name] = CrowdStore(self.mechanism, memory=memory)
+        store = self.stores[name] = CrowdStore(self.mechanism, memory=memory, notices=self._notices)
         return [HostEngine(), store, *self._further(name)]
 
     def run(self, seconds: float) -> None:

@@ -1,32 +1,56 @@
 """A broker as the archive of a crowd: the port ``Archive`` of ``nearcast.crowdstore``, over a client.
 
-Objects are events of the topic ``crowd/VENUE``: tags are tags, the content is the payload, and two attributes say whose object it was.  The
-broker recognises an event that is published again by its id.  What it has is read from its archive again and again: it tells nobody that
-an event was taken back, so what is missing there is how one finds out.
+Objects are events of the topic ``crowd/VENUE``: tags are tags, the content is the payload (sealed as it was), and attributes say whose
+object it is and all else that its owner said of it.  Beside it bridges keep two topics for each other:
+
+- ``crowd/VENUE/withdrawn`` has the words by which owners withdrew objects.  Only who has published an event may take it back at the
+  broker; so the bridge that took the object up does so when it reads this, if need be when it returns, and to all bridges it is gone.
+- ``crowd/VENUE/bookmark`` has an event without a meaning.  A broker tells nobody that an event was taken back, so what is missing is how
+  one finds out; but retention deletes as well, the oldest first.  What is missing although something older is there was taken back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import base64
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from nearcast.client.client import Client
-from nearcast.crowdstore.bridge import Archived, Contents
-from nearcast.crowdstore.objects import ObjectKey, Publication
-from nearcast.errors import InvalidInput, NearcastError, TimedOut
+from nearcast.crowdstore.bridge import Archived, Contents, identifier_of, withdrawal_in
+from nearcast.crowdstore.objects import Metadata, Publication, Withdrawal
+from nearcast.errors import Denied, InvalidEvent, InvalidInput, NearcastError, TimedOut
 from nearcast.model.event import Event
+from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import to_text as instant_text
 from nearcast.runtime.host import Component, Host
 
 TOPIC: Final = "crowd/"
 OWNER: Final = "crowd_owner"
 NAME: Final = "crowd_name"
+METADATA: Final = "crowd_metadata"
+"""The attribute with all that the owner said of its object: MessagePack, in base 64."""
+
 PERIOD: Final = 10.0
 """Seconds between two looks into the archive."""
 
+OVERLAP: Final = 5.0
+"""Seconds by which looks for what is new overlap: events do not come in the exact order of their publication."""
+
+SHARE: Final = 20
+"""Looks at all that is there, which find what was taken back, take one part in so many of the time at most: they read everything."""
+
 SINCE: Final = "1970-01-01T00:00:00Z"
+
+log: Final = logging.getLogger(__name__)
+
+_metadata: Final = msgspec.msgpack.Decoder(Metadata).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +58,17 @@ class MqttArchiveStatistics:
     kept: int
     forgotten: int
     looks: int
+    whole: int
+    """Of these, the ones at all that is there."""
+
     failed: int
     """Orders that the broker refused; those that only took too long are tried again."""
+
+    foreign: int
+    """Events that are withdrawn and still there, because another bridge has published them."""
+
+    unreadable: int
+    """Events that claim to be objects of a crowd, or withdrawals, and are none."""
 
     waiting: int
 
@@ -48,12 +81,31 @@ class MqttArchive(Component):
             raise InvalidInput(f"{venue!r} cannot be a part of a topic; a venue is called such as 'stadium'")
         self._client: Final = client
         self._topic: Final = TOPIC + venue
+        self._withdrawals: Final = f"{self._topic}/withdrawn"
+        self._bookmarks: Final = f"{self._topic}/bookmark"
         self._venue: Final = venue
         self._period: Final = period
-        self._orders: Final[asyncio.Queue[Callable[[], Awaitable[object]] | None]] = asyncio.Queue()
+        self._orders: Final[deque[Callable[[], Awaitable[object]] | None]] = deque()
+        self._ordered: Final = asyncio.Event()
         self._contents: Contents | None = None
         self._worker: asyncio.Task[None] | None = None
-        self._kept = self._forgotten = self._looks = self._failed = 0
+
+        self._known: Final[dict[str, Instant]] = {}
+        """Ids of the crowd's events, and when each was published."""
+
+        self._gone: Final[dict[str, Withdrawal]] = {}
+        """Ids of objects that their owners have withdrawn, here or elsewhere."""
+
+        self._foreign: Final[dict[str, None]] = {}
+        """Of these, those that another bridge has to take back."""
+
+        self._newest = self._since = 0
+        """When the newest event was published, and what was published since when may be new."""
+
+        self._newest_found = self._whole_due = 0.0
+        """By the clock of the event loop."""
+
+        self._kept = self._forgotten = self._looks = self._whole = self._failed = self._unreadable = 0
         self.problem: NearcastError | None = None
         """Why the last order failed that did."""
 
@@ -66,7 +118,7 @@ class MqttArchive(Component):
 
     def stop(self) -> None:
         """What has been ordered is still done."""
-        self._orders.put_nowait(None)
+        self._order(None)
 
     async def done(self) -> None:
         """Wait until there is nothing more to do, after the host has left."""
@@ -75,7 +127,10 @@ class MqttArchive(Component):
             await self._worker
 
     def statistics(self) -> MqttArchiveStatistics:
-        return MqttArchiveStatistics(self._kept, self._forgotten, self._looks, self._failed, self._orders.qsize())
+        return MqttArchiveStatistics(
+            self._kept, self._forgotten, self._looks, self._whole, self._failed, len(self._foreign), self._unreadable,
+            len(self._orders),
+        )  # fmt: skip
 
     # The port
 
@@ -85,56 +140,170 @@ class MqttArchive(Component):
     def close(self) -> None:
         self._contents = None
 
+    def expect(self, identifier: str, published: Instant) -> None:
+        self._known.setdefault(identifier, published)
+
     def keep(self, identifier: str, publication: Publication) -> None:
-        self._orders.put_nowait(partial(self._keep, identifier, publication))
+        self._order(partial(self._keep, identifier, publication))
 
-    def forget(self, identifier: str) -> None:
-        self._orders.put_nowait(partial(self._forget, identifier))
+    def forget(self, identifier: str, word: Withdrawal) -> None:
+        self._gone[identifier] = word
+        self._order(partial(self._forget, identifier, word))
 
-    # What is ordered is done in its turn
+    # What is ordered is done in its turn: what is withdrawn must not be there before it is published
+
+    def _order(self, order: Callable[[], Awaitable[object]] | None) -> None:
+        self._orders.append(order)
+        self._ordered.set()
 
     def _look_soon(self) -> None:
-        if self._contents is not None and self._orders.empty():
-            self._orders.put_nowait(self._look)
+        if self._contents is not None and not self._orders:
+            self._order(self._look)
 
     async def _work(self) -> None:
-        while (order := await self._orders.get()) is not None:
+        while True:
+            while not self._orders:
+                self._ordered.clear()
+                await self._ordered.wait()
+            order = self._orders[0]
+            if order is None:
+                return
             try:
                 await order()
             except TimedOut as problem:
                 self.problem = problem
-                self._orders.put_nowait(order)
                 if self._contents is None:
                     return  # the host has left, and the broker cannot be reached
+                continue
             except NearcastError as problem:
                 self._failed += 1
                 self.problem = problem
+                log.warning("archive of %s: %s", self._venue, problem)
+            self._orders.popleft()
 
     async def _keep(self, identifier: str, publication: Publication) -> None:
+        await self._look()  # another bridge may have been faster
+        if identifier in self._known or identifier in self._gone:
+            return
         metadata = publication.metadata
-        origin = {OWNER: metadata.key.owner, NAME: metadata.key.name}
+        said = {
+            OWNER: metadata.key.owner,
+            NAME: metadata.key.name,
+            METADATA: base64.b64encode(msgspec.msgpack.encode(metadata)).decode(),
+        }
         await self._client.publish(
-            self._topic, publication.content, id=identifier, place=None, tags=metadata.tags, attributes=origin
+            self._topic, publication.content, id=identifier, place=None, tags=metadata.tags, attributes=said
         )
         self._kept += 1
 
-    async def _forget(self, identifier: str) -> None:
-        await self._client.unpublish(identifier)
+    async def _forget(self, identifier: str, word: Withdrawal) -> None:
+        await self._take_back(identifier)
+        await self._client.publish(
+            self._withdrawals, msgspec.msgpack.encode(word), id=f"withdrawn-{identifier}", place=None
+        )
         self._forgotten += 1
 
+    async def _take_back(self, identifier: str) -> None:
+        try:
+            await self._client.unpublish(identifier)
+        except Denied as problem:
+            self._foreign[identifier] = None
+            log.info("archive of %s: the bridge that has published it takes it back: %s", self._venue, problem)
+        except InvalidEvent:
+            pass  # it is not there
+
     async def _look(self) -> None:
-        found: dict[str, Archived] = {}
-        async for event in self._client.subscribe(self._topic, since=SINCE, until="now", retained=False):
-            found[event.id] = self._archived(event)
+        """At what is new, or at everything if it is time."""
+        loop, connections = asyncio.get_running_loop(), self._connections()
+        begun, expected = loop.time(), dict(self._known)
+        whole = begun >= self._whole_due
+        since = SINCE if whole else instant_text(self._since)
+        times: dict[str, Instant] = {}
+        found: dict[str, Event] = {}
+        marked = False
+        async for event in self._client.subscribe(f"{self._topic}/#", since=since, until="now", retained=False):
+            if event.topic not in (self._topic, self._withdrawals, self._bookmarks):
+                continue  # of another venue, whose name goes on after a slash
+            marked = marked or event.topic == self._bookmarks
+            times[event.id] = event.published
+            if event.id not in self._known:
+                found[event.id] = event
         self._looks += 1
+        newest = max(times.values(), default=0)
+        if newest > self._newest:
+            self._newest, self._newest_found = newest, begun
+            self._since = newest - round(OVERLAP * MICROSECONDS)
+        elif begun - self._newest_found >= OVERLAP:
+            self._since = self._newest
+        self._known.update((identifier, event.published) for identifier, event in found.items())
+        gone: dict[str, Withdrawal | None] = {}
+        # While the connection was lost, the broker may not have told everything.
+        if whole and connections == self._connections():
+            self._whole += 1
+            self._whole_due = loop.time() + max(self._period, SHARE * (loop.time() - begun))
+            gone.update(dict.fromkeys(self._missing(expected, times)))
+            if not marked:
+                self._order(self._mark)
+        gone.update(self._words(found.values()))
+        news = self._news(found.values())
         # As a callback of the host: whatever is raised there is reported as ever.
-        self._host.timers.after(0.0, partial(self._tell, found))
+        self._host.timers.after(0.0, partial(self._tell, news, gone))
 
-    def _tell(self, found: dict[str, Archived]) -> None:
+    async def _mark(self) -> None:
+        await self._client.publish(self._bookmarks, place=None, attributes={"crowd_venue": self._venue})
+
+    def _missing(self, expected: Mapping[str, Instant], times: Mapping[str, Instant]) -> Iterator[str]:
+        """What was taken back; what retention has deleted is only known no more."""
+        oldest = min(times.values(), default=None)
+        for identifier, published in expected.items():
+            if identifier not in times:
+                del self._known[identifier]
+                self._foreign.pop(identifier, None)
+                if oldest is not None and oldest < published:
+                    yield identifier
+
+    def _words(self, found: Iterable[Event]) -> dict[str, Withdrawal]:
+        """Of owners who withdraw something; what of that is from here is taken back."""
+        words: dict[str, Withdrawal] = {}
+        for event in found:
+            if event.topic == self._withdrawals:
+                word = withdrawal_in(event.payload)
+                if word is None:
+                    self._unreadable += 1
+                elif identifier_of(word) not in self._gone:
+                    words[identifier_of(word)] = word
+        self._gone.update(words)
+        for identifier in words:
+            if identifier in self._known:
+                self._order(partial(self._take_back, identifier))
+        return words
+
+    def _news(self, found: Iterable[Event]) -> dict[str, Archived]:
+        """Of them, what is not withdrawn and can be read."""
+        news: dict[str, Archived] = {}
+        for event in found:
+            if event.topic == self._topic and event.id in self._gone:
+                self._order(partial(self._take_back, event.id))
+            elif event.topic == self._topic:
+                archived = self._archived(event)
+                if archived is None:
+                    self._unreadable += 1
+                else:
+                    news[event.id] = archived
+        return news
+
+    def _tell(self, news: Mapping[str, Archived], gone: Mapping[str, Withdrawal | None]) -> None:
         if self._contents is not None:
-            self._contents(found)
+            self._contents(news, gone)
 
-    def _archived(self, event: Event) -> Archived:
-        owner, name = event.attributes.get(OWNER), event.attributes.get(NAME)
-        origin = ObjectKey(owner, name) if isinstance(owner, str) and isinstance(name, str) else None
-        return Archived(tuple(sorted(event.tags)) or (self._venue,), event.payload, origin)
+    def _archived(self, event: Event) -> Archived | None:
+        said, metadata = event.attributes.get(METADATA), None
+        if said is not None or OWNER in event.attributes:
+            try:
+                metadata = _metadata(base64.b64decode(str(said), validate=True))
+            except (msgspec.DecodeError, ValueError, RecursionError):
+                return None
+        return Archived(event.published, tuple(sorted(event.tags)) or (self._venue,), event.payload, metadata)
+
+    def _connections(self) -> int:
+        return self._client.statistics().link.connections

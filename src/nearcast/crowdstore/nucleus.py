@@ -52,10 +52,13 @@ class Memory:
     """What outlives the components of a host: a device that was off still has its data (THYME 6.4.2)."""
 
     published: dict[ObjectKey, Publication] = field(default_factory=dict)
-    """What this host has published and not withdrawn."""
+    """What this host has published and not withdrawn; what it publishes for others who may be gone is among it."""
 
     withdrawn: dict[ObjectKey, Metadata] = field(default_factory=dict)
     """What this host has withdrawn; never published again, because objects do not change."""
+
+    words: dict[ObjectKey, Withdrawal] = field(default_factory=dict)
+    """Of these, by which their owners withdrew them: of objects that this host had published for others."""
 
     held: dict[ObjectKey, Publication] = field(default_factory=dict)
     """Objects of others of which this host has a copy: because it downloaded them, or keeps them for others."""
@@ -80,6 +83,7 @@ class Nucleus:
         self.link: Final[Link] = host.link(interface)
         self.published: Final = memory.published
         self.withdrawn: Final = memory.withdrawn
+        self.words: Final = memory.words
         self.held: Final = memory.held
         self.entrusted: Final = memory.entrusted
         self.tally: Final = memory.tally
@@ -121,8 +125,10 @@ class Nucleus:
         return self.published.get(key) or self.held.get(key)
 
     def withdrawal(self, metadata: Metadata) -> Withdrawal:
-        """What to tell others when an object of this host is withdrawn."""
-        identity = self._identity
+        """What to tell others when an object of this host, or that it published for its owner, is withdrawn."""
+        word, identity = self.words.get(metadata.key), self._identity
+        if word is not None:
+            return word
         return identity.withdrawal(metadata) if identity else Withdrawal(metadata.key, metadata.published)
 
     def notify(self, key: SubscriptionKey, metadata: Metadata) -> bool:

@@ -9,7 +9,16 @@ from typing import Any, Final
 
 import msgspec
 
-from nearcast.crowdstore.access import Identity, ReadingKey, Unreadable, genuine, opened_summary, seal, unseal
+from nearcast.crowdstore.access import (
+    Identity,
+    ReadingKey,
+    Unreadable,
+    genuine,
+    genuine_withdrawal,
+    opened_summary,
+    seal,
+    unseal,
+)
 from nearcast.crowdstore.formula import Formula
 from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
 from nearcast.crowdstore.objects import (
@@ -21,6 +30,7 @@ from nearcast.crowdstore.objects import (
     Publication,
     Sealing,
     SubscriptionKey,
+    Withdrawal,
     digest_of,
 )
 from nearcast.crowdstore.registry import manner_of
@@ -149,15 +159,30 @@ class CrowdStore(Component):
             raise InvalidEvent(f"an object has at most {LARGEST} bytes, not {len(content)}")
         metadata = Metadata(key, _checked(tags), self._host.now(), len(content), digest_of(content), summary, sealing)
         metadata = self._identity.signed(metadata) if self._identity else metadata
-        size = len(msgspec.msgpack.encode(metadata))
-        if size > METADATA:
-            raise InvalidEvent(
-                f"name, tags and summary have at most {METADATA} bytes together, not {size}; the object itself may be large"
-            )
-        publication = Publication(metadata, content)
-        self.nucleus.published[key] = publication
-        self._begin(partial(self._publish, publication), done)
+        _check_size(metadata)
+        self._take_in(Publication(metadata, content), done)
         return metadata
+
+    def represent(self, publication: Publication, done: Done = _heedless) -> None:
+        """Publish for its owner, who may be gone, what that one has published, as it was.
+
+        Several hosts may do so: it is the same object, and whoever hears of it from all of them is told once.
+        """
+        metadata, key = publication.metadata, publication.key
+        if not genuine(metadata) or metadata.tags != _checked(metadata.tags):
+            raise InvalidEvent(f"{key} was not published by its owner")
+        if (metadata.size, metadata.digest) != (len(publication.content), digest_of(publication.content)):
+            raise InvalidEvent(f"this is not the content of {key}")
+        if metadata.size > LARGEST:
+            raise InvalidEvent(f"an object has at most {LARGEST} bytes, not {metadata.size}")
+        _check_size(metadata)
+        here, before = self.nucleus.published.get(key), self.nucleus.withdrawn.get(key)
+        known = [each.published for each in (before, here.metadata if here else None) if each is not None]
+        if any(at >= metadata.published for at in known):
+            raise InvalidEvent(f"{key} is published here already, or was withdrawn")
+        self.nucleus.withdrawn.pop(key, None)  # an older one of that name
+        self.nucleus.words.pop(key, None)
+        self._take_in(publication, done)
 
     def unpublish(self, name: str, done: Done = _heedless) -> None:
         """Nobody who subscribes from now on hears of it."""
@@ -166,17 +191,27 @@ class CrowdStore(Component):
             raise UnknownName(f"nothing is published here under the name {name!r}")
         self.withdraw(publication.metadata, done)
 
-    def withdraw(self, metadata: Metadata, done: Done = _heedless) -> None:
-        """The same for what this host has published in an earlier life, and forgotten; others still have it."""
+    def withdraw(self, metadata: Metadata, done: Done = _heedless, word: Withdrawal | None = None) -> None:
+        """The same for what this host has published in an earlier life, and forgotten; others still have it.
+
+        What it published for somebody else it withdraws by that one's ``word``.
+        """
         key = metadata.key
-        if key.owner != self._host.name:
+        if word is not None and genuine_withdrawal(word, metadata):
+            self.nucleus.words[key] = word
+        elif key.owner != self._host.name:
             raise InvalidInput(f"{key} can be withdrawn by its owner only")
         self.nucleus.published.pop(key, None)
         self.nucleus.withdrawn[key] = metadata
         self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
-        if self._notices:
+        if self._notices and word is None:
             notice = msgspec.msgpack.encode(self.nucleus.withdrawal(metadata))
             self.publish(f"withdrawn {key.name}", b"", [WITHDRAWN], summary=notice)
+
+    def let_go(self, key: ObjectKey) -> None:
+        """Publish it for its owner no longer; that says nothing of whether it was withdrawn."""
+        if key.owner != self._host.name:
+            self.nucleus.published.pop(key, None)
 
     def subscribe(
         self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
@@ -266,6 +301,10 @@ class CrowdStore(Component):
                 outcome = Outcome(Failure.UNREADABLE)
         done(outcome)
 
+    def _take_in(self, publication: Publication, done: Done) -> None:
+        self.nucleus.published[publication.key] = publication
+        self._begin(partial(self._publish, publication), done)
+
     def _begin(self, ask: Callable[[Storage, Done], None], done: Done) -> None:
         self._operations += 1
         self._under_way[self._operations] = ask, done
@@ -300,6 +339,14 @@ class CrowdStore(Component):
     def _go_on(self) -> None:
         for number in list(self._under_way):
             self._ask(number)
+
+
+def _check_size(metadata: Metadata) -> None:
+    size = len(msgspec.msgpack.encode(metadata))
+    if size > METADATA:
+        raise InvalidEvent(
+            f"name, tags and summary have at most {METADATA} bytes together, not {size}; the object itself may be large"
+        )
 
 
 def _checked(tags: Iterable[str]) -> tuple[str, ...]:

@@ -24,6 +24,9 @@ from nearcast.runtime.ports import Cancellable
 MOST_HOLDERS: Final = 8
 """Of whom one who searches remembers that they have it."""
 
+MOST_REPRESENTED: Final = 4_096
+"""Objects of which it is remembered who publishes them for their owners."""
+
 
 class _Download:
     def __init__(self, metadata: Metadata, done: Done) -> None:
@@ -59,6 +62,9 @@ class Downloading:
         self._send: Final = send
         self._flooding: Final = flooding
         self._under_way: Final[dict[ObjectKey, _Download]] = {}
+        self._represented: Final[dict[ObjectKey, str]] = {}
+        """Who told of objects that are somebody else's: the owner may be gone."""
+
         self.retried = 0
         self.searched = 0
 
@@ -76,7 +82,18 @@ class Downloading:
             if download is not None:
                 self._end(download, Outcome(Failure.NOT_FOUND))
             self._under_way[metadata.key] = download = _Download(metadata, done)
+            teller = self._represented.get(metadata.key)
+            if teller is not None:
+                download.source = teller
+                download.holders[teller] = True
             self._ask(download)
+
+    def represented(self, key: ObjectKey, teller: str) -> None:
+        """It is published by somebody else than its owner."""
+        self._represented.pop(key, None)
+        self._represented[key] = teller
+        if len(self._represented) > MOST_REPRESENTED:
+            del self._represented[next(iter(self._represented))]
 
     def stop(self) -> None:
         for download in self._under_way.values():

@@ -76,8 +76,10 @@ class PublishLocalStorage(Storage):
         )
         self.router: Final = Router(self._host, nucleus.link, routing, self._post)
         self._flooding: Final = Flooding(self._host, parameters.hesitation, self._broadcast)
-        self._notifying: Final = Notifying(nucleus, self._interests, parameters.batch, self.router)
         self._downloading: Final = Downloading(nucleus, parameters, self.router.send, self._flooding)
+        self._notifying: Final = Notifying(
+            nucleus, self._interests, parameters.batch, self.router, self._downloading.represented
+        )
         self._joining: Final = Joining(
             self._host, parameters, self._interests, self._post, self._broadcast, lambda: self.router.neighbours
         )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from nearcast.crowdstore.nucleus import Nucleus
-from nearcast.crowdstore.objects import Metadata, SubscriptionKey
+from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.publish_local.interests import Interests, Kept, Learned
 from nearcast.crowdstore.publish_local.messages import More, Notify, Unwanted
 from nearcast.crowdstore.unicast.messages import MOST_HOPS, Packet
@@ -28,11 +28,20 @@ GATHERING: Final = 0.5
 class Notifying:
     """Both sides of it: who has what matches, and who wants it."""
 
-    def __init__(self, nucleus: Nucleus, interests: Interests, batch: int, router: Router) -> None:
+    def __init__(
+        self,
+        nucleus: Nucleus,
+        interests: Interests,
+        batch: int,
+        router: Router,
+        represented: Callable[[ObjectKey, str], None],
+    ) -> None:
+        """``represented`` is told of objects of which somebody else than the owner tells, and who that is."""
         self._nucleus: Final = nucleus
         self._interests: Final = interests
         self._batch: Final = batch
         self._router: Final = router
+        self._represented: Final = represented
         self._send: Final[Callable[[Packet], None]] = router.send
         self._untold: Final[dict[str, dict[SubscriptionKey, tuple[Instant, str] | None]]] = {}
         """By subscriber: subscriptions that are to be told of the past as soon as there is a way, and after what; none: of all of it."""
@@ -50,7 +59,7 @@ class Notifying:
 
         self.told = 0
         self.foreign = 0
-        """Claims that somebody else's object matches, and questions about somebody else's subscription."""
+        """Claims that something matches somebody else's subscription, and questions about one."""
 
     # Who has what matches
 
@@ -123,13 +132,15 @@ class Notifying:
 
     def heard(self, notify: Notify) -> None:
         key, source = notify.subscription, notify.source
-        if key.owner != self._nucleus.name or any(metadata.key.owner != source for metadata in notify.objects):
+        if key.owner != self._nucleus.name:
             self.foreign += 1
             return
         if self._nucleus.subscription(key) is None and source != self._nucleus.name:
             self._send(Unwanted(self._nucleus.name, source, MOST_HOPS, key))
         for metadata in notify.objects:
-            self._nucleus.notify(key, metadata)
+            # Whoever tells of it may have published it for its owner; what a name proves is checked in either case.
+            if self._nucleus.notify(key, metadata) and metadata.key.owner != source:
+                self._represented(metadata.key, source)
         if notify.left is not None and notify.objects and self._nucleus.subscription(key) is not None:
             self._remember(key, source, _place(notify.objects[-1]), notify.left)
 

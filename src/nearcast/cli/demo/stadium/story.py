@@ -14,6 +14,7 @@ from nearcast.cli.demo.stadium.fan import VENUE, Order, content_of
 from nearcast.cli.demo.stadium.stand import PATIENCE, Accounts, Stand, StandSettings
 from nearcast.client.client import Client, connect
 from nearcast.client.crowds import NAME, OWNER, SINCE, TOPIC
+from nearcast.crowdstore.bridge import ARCHIVE
 from nearcast.crowdstore.objects import digest_of
 from nearcast.errors import TimedOut
 
@@ -186,7 +187,7 @@ class Story:
         await self._becomes(goals - {"ada/goal-1-again"}, "and what ada takes back is there no more")
         event = await self._home.publish(TOPIC + VENUE, b"well played!", tags=["goal"])
         self._show.say("somebody at home publishes at the broker")
-        await self._must(lambda now: f"eve/{event}" in now["bob"].told, "bob hears of it in the crowd")
+        await self._must(lambda now: f"{ARCHIVE}/{event}" in now["bob"].told, "bob hears of it in the crowd")
 
     # Steps
 
