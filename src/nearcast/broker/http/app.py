@@ -16,6 +16,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.http import jobs, operations
 from nearcast.broker.http.description import describe
 from nearcast.broker.http.events import Events
+from nearcast.broker.http.pace import paced
 from nearcast.broker.http.problems import failed, told, told_by_framework
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
@@ -61,7 +62,7 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
         logging_config=None,
     )
     describe(app)
-    return app
+    return paced(broker, app)
 
 
 def _allowing(app: ASGIApp) -> ASGIApp:
