@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.broker.talker import broker, run, serving
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 from nearcast.broker.http import guarded
 from nearcast.broker.http.guarded import LARGEST_HEAD
@@ -177,5 +177,18 @@ def test_a_large_body_comes_whole_in_pieces_and_in_chunks(tmp_path: Path) -> Non
                 assert answer.status_code == 201, answer.text
             found = (await client.get("/events", headers={"accept": "application/cloudevents-batch+json"})).json()
             assert [len(each["data"]) for each in found] == [700_000, 700_000]
+
+    broker(tmp_path, scenario, listen=HTTP)
+
+
+def test_who_hangs_up_in_the_middle_leaves_nothing_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(server: Server) -> None:
+        assert server._http is not None
+        state = server._http._server.server_state
+        async with connected(server) as (_, writer):
+            writer.write(CHUNKED + b"2\r\n{}\r\n")
+            await until(lambda: bool(state.tasks))
+        await until(lambda: not state.tasks)
+        assert not caplog.records
 
     broker(tmp_path, scenario, listen=HTTP)
