@@ -177,6 +177,11 @@ class QuotaExceeded(Refused):
     usual_reason = 0x97
     """Quota exceeded."""
 
+    def __init__(self, message: str, reason: int | None = None, *, wait: int = 0) -> None:
+        super().__init__(message, reason)
+        self.wait = wait
+        """Microseconds after which it may be asked for again; 0: nobody knows."""
+
 
 class InvalidProperty(InvalidInput):
     """A property, an option or a payload of the wire contract that cannot be read."""

@@ -6,15 +6,11 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket, PublishPacket, QoS
+from tests.broker.access.papers import Authority
 from tests.broker.talker import Talker, broker, talking
 from tests.waiting import PATIENCE, until
 from websockets.asyncio.client import connect as connect_websocket
@@ -72,45 +68,17 @@ def test_who_speaks_plainly_on_the_tls_port_is_closed_and_others_notice_nothing(
     broker(tmp_path, scenario, listen=ALL)
 
 
-def _authority(folder: Path, common_name: str) -> tuple[Path, Path, Path]:
-    """A certificate authority, and a client's certificate and key."""
-    now = datetime.now(UTC)
-
-    def certificate(
-        name: str, key: ec.EllipticCurvePrivateKey, issuer: str, signer: ec.EllipticCurvePrivateKey, is_ca: bool
-    ) -> x509.Certificate:
-        return (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
-            .sign(signer, hashes.SHA256())
-        )
-
-    authority, client = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    paths = folder / "authority.cert", folder / "client.cert", folder / "client.secret"
-    pem = serialization.Encoding.PEM
-    paths[0].write_bytes(certificate("authority", authority, "authority", authority, True).public_bytes(pem))
-    paths[1].write_bytes(certificate(common_name, client, "authority", authority, False).public_bytes(pem))
-    paths[2].write_bytes(client.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-    return paths
-
-
 def test_the_name_in_a_client_certificate_is_the_user(tmp_path: Path) -> None:
     papers = tmp_path / "papers"
     papers.mkdir()
-    authority, certificate, key = _authority(papers, "ada")
+    authority = Authority(papers)
     rules = (RuleSettings(name="ada", users=("ada",), publish=("a",), subscribe=("#",)),)
 
     async def scenario(server: Server) -> None:
         context = trusting(tmp_path / "data")
         async with secure(server, context) as nobody:
             assert (await nobody.connect("x")).reason_code == ConnAckReasonCode.NOT_AUTHORIZED
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(*authority.papers("ada"))
         async with secure(server, context) as ada:
             assert (await ada.connect("x")).reason_code == ConnAckReasonCode.SUCCESS
             assert int((await ada.tell("a", b"1")).reason_code) < 0x80
@@ -123,7 +91,7 @@ def test_the_name_in_a_client_certificate_is_the_user(tmp_path: Path) -> None:
         tmp_path / "data",
         scenario,
         listen=ALL,
-        tls={"client_ca": authority},
+        tls={"client_ca": authority.certificate},
         access={"anonymous": "never", "rules": rules},
     )
 

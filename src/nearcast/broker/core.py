@@ -12,8 +12,9 @@ from typing import Final
 
 from mqtt5 import DisconnectReasonCode
 
-from nearcast.broker.access import Access, Admission
+from nearcast.broker.access import Access, Admission, Callers
 from nearcast.broker.access.access import AccessStatistics
+from nearcast.broker.access.callers import CallersStatistics
 from nearcast.broker.access.limits import AdmissionStatistics, Quotas
 from nearcast.broker.access.people import People, PeopleStatistics
 from nearcast.broker.answering import Answering, AnsweringStatistics
@@ -84,6 +85,7 @@ class BrokerStatistics:
     archive: ArchiveStatistics
     access: AccessStatistics
     admission: AdmissionStatistics
+    callers: CallersStatistics
     people: PeopleStatistics
     audit: AuditStatistics
     planners: PlannersStatistics
@@ -196,6 +198,7 @@ class Broker:
             self.access,
             Admission(settings.limits),
             quotas,
+            Callers(settings.limits),
             self.lifecycle,
             self.publishing,
             self.subscribing,
@@ -274,6 +277,7 @@ class Broker:
             archive=self.archive.statistics(),
             access=self.access.statistics(),
             admission=self.services.admission.statistics(),
+            callers=self.services.callers.statistics(),
             people=self.people.statistics(),
             audit=self.audit.statistics(),
             planners=self.plans.planners.statistics(),

@@ -283,6 +283,12 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     wrong_passwords_per_minute: Rate = 10.0
     """From one address, after the first 5; then only those get in from there who have shown their password before."""
 
+    wrong_tokens_per_minute: Rate = 60.0
+    """From one address, after the first 50; nobody guesses one, but looking at it is work. Tokens that were good before get in from there."""
+
+    requests_per_second: Rate = 50.0
+    """Over HTTP: of one user, or of all from one address who have not shown before who they are."""
+
     request_time: Duration = Duration.of("60s")
     """In which the body of an HTTP request must have come."""
 
@@ -311,10 +317,10 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     """All of them together."""
 
     publishes_per_second: Rate = 1_000.0
-    """Of one client."""
+    """Of one client; over HTTP of one user, or of all anonymous ones of an address."""
 
     bytes_per_second: Size = Size.of("8 MiB")
-    """From one client."""
+    """From one client; over HTTP as publishes_per_second."""
 
     positions_per_second: Rate = 20.0
     """Reports of one client."""

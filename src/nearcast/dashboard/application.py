@@ -20,7 +20,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.explained import Explained
 from nearcast.broker.explaining import explained, names_of
 from nearcast.broker.http.app import More
-from nearcast.broker.http.problems import counted, failed, status_of
+from nearcast.broker.http.problems import counted, failed, retry_after, status_of
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.settings import DashboardSettings
 from nearcast.dashboard import pages
@@ -286,15 +286,14 @@ class RulesOnPage(Controller):
 def _told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
     """Without ``WWW-Authenticate``: the page has a form of its own, and no browser is to ask on top of it."""
     counted(broker, request, error)
-    return _problem(
-        422 if isinstance(error, (InvalidInput, HistoryNeeded)) else status_of(error), type(error).__name__, str(error)
-    )
+    status = 422 if isinstance(error, (InvalidInput, HistoryNeeded)) else status_of(error)
+    return _problem(status, type(error).__name__, str(error), retry_after(error))
 
 
 def _told_by_framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
     return _problem(error.status_code, type(error).__name__, error.detail)
 
 
-def _problem(status: int, title: str, detail: str) -> Response[dict[str, Any]]:
+def _problem(status: int, title: str, detail: str, headers: dict[str, str] | None = None) -> Response[dict[str, Any]]:
     problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return Response(problem, status_code=status, media_type="application/problem+json")
+    return Response(problem, status_code=status, media_type="application/problem+json", headers=headers)

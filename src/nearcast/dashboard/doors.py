@@ -184,7 +184,9 @@ class Doors:
         # Those whose passwords are just being looked at may turn out to be wrong, too: else many at once would all be let try.
         if failures.trying >= ATTEMPTS or not failures.wrong.has(self._now(), failures.trying + 1):
             self._limited += 1
-            raise QuotaExceeded(f"too many wrong passwords; try again in {PATIENCE} seconds")
+            raise QuotaExceeded(
+                f"too many wrong passwords; try again in {PATIENCE} seconds", wait=PATIENCE * MICROSECONDS
+            )
         failures.trying += 1
         try:
             return await self._access.authenticate(CLIENT, user, password, peer)

@@ -34,8 +34,13 @@ class Bucket:
 
     def has(self, now: Instant, amount: float = 1.0) -> bool:
         """Whether ``take`` would give so many."""
+        return not self.until(now, amount)
+
+    def until(self, now: Instant, amount: float = 1.0) -> int:
+        """Microseconds after which ``take`` gives so many, if nobody takes any before."""
         full_at = now if self._full_at < now else self._full_at
-        return full_at - now + min(amount * self._interval, self._burst) <= self._burst
+        excess = full_at - now + min(amount * self._interval, self._burst) - self._burst
+        return math.ceil(excess) if excess > 0 else 0
 
     def spend(self, now: Instant, amount: float = 1.0) -> int:
         """Take so many units, there or not; for so many microseconds nothing more should be taken."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import signal
 import stat
@@ -24,9 +25,10 @@ from nearcast.broker.access.users import add_user
 from nearcast.broker.settings import AccessSettings, BrokerSettings
 from nearcast.broker.settings import JournalSettings as JournalSection
 from nearcast.broker.upkeep.backup import back_up
-from nearcast.broker.upkeep.manifest import read_manifest
+from nearcast.broker.upkeep.manifest import BACKUP_FORMAT, DATA, FILE, JournalExtent, KeptFile, Manifest, read_manifest
 from nearcast.broker.upkeep.restore import restore, verify
 from nearcast.errors import BackupFailed
+from nearcast.journal.upgrades import FORMAT
 
 
 async def _publish(folder: Path, first: int, count: int, *, export: bool = False) -> None:
@@ -71,6 +73,26 @@ def test_everything_is_there_and_a_restored_broker_exports_the_rest_once(data: P
     assert sum(events_in_lake(again / "lake").values()) == 20
     asyncio.run(_publish(again, 40, 5, export=True))
     assert events_in_lake(again / "lake") == Counter({f"news/{number}": 1 for number in range(45)})
+
+
+def test_a_backup_hands_nobody_the_rights_of_who_restores_it(tmp_path: Path) -> None:
+    """Set-user-ID and the like: no broker has them in its data folder, whoever wrote such a manifest wants something."""
+    backup, content = tmp_path / "backup", b"#!/bin/sh"
+    (backup / DATA).mkdir(parents=True)
+    (backup / DATA / "tool").write_bytes(content)
+    file = KeptFile("tool", len(content), hashlib.sha256(content).hexdigest(), 0o7754)
+    manifest = Manifest(
+        backup_format=BACKUP_FORMAT,
+        nearcast="0",
+        data_format=FORMAT,
+        begun="",
+        finished="",
+        journal=JournalExtent(0, 0, 0),
+        files=(file,),
+    )
+    (backup / FILE).write_bytes(manifest.sealed().encoded())
+    restore(backup, tmp_path / "again")
+    assert stat.S_IMODE((tmp_path / "again" / "tool").stat().st_mode) == 0o754
 
 
 def test_what_an_unfinished_export_put_into_the_lake_is_left_out(data: Path, tmp_path: Path) -> None:

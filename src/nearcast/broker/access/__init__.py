@@ -7,13 +7,15 @@
 ``filters``       which topic filter covers which
 ``users``         the file of users; ``passwords`` verifies against it
 ``tokens``        signed tokens instead of a password; ``token_keys`` by which they are verified
-``limits``        rates and quotas
+``attempts``      failed log-ins, by address
+``limits``        rates and quotas; ``callers`` those of HTTP, by user or address
 ``certificates``  TLS
 ================  ================================================================================
 """
 
 from nearcast.broker.access.access import Access, AccessStatistics
+from nearcast.broker.access.callers import Callers
 from nearcast.broker.access.limits import Admission, ClientLimits, Quotas
 from nearcast.broker.access.principal import Peer, Principal
 
-__all__ = ["Access", "AccessStatistics", "Admission", "ClientLimits", "Peer", "Principal", "Quotas"]
+__all__ = ["Access", "AccessStatistics", "Admission", "Callers", "ClientLimits", "Peer", "Principal", "Quotas"]

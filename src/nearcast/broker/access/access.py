@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from nearcast.broker.access.attempts import Attempts
+from nearcast.broker.access.attempts import AT_ONCE, TOKENS_AT_ONCE, Attempts
 from nearcast.broker.access.passwords import Passwords, PasswordStatistics
 from nearcast.broker.access.principal import Peer, Principal
 from nearcast.broker.access.rules import Rules
@@ -42,9 +42,11 @@ class Access:
         self._anonymous = settings.access.anonymous
         self._rules = Rules(settings.access.rules, settings.access.groups)
         self._passwords = Passwords(settings.passwords)
-        self._attempts = Attempts(settings.limits, now or LiveClock().now)
+        now, limits = now or LiveClock().now, settings.limits
+        self._attempts = Attempts(limits, now, "passwords", limits.wrong_passwords_per_minute, AT_ONCE)
+        self._token_attempts = Attempts(limits, now, "tokens", limits.wrong_tokens_per_minute, TOKENS_AT_ONCE)
         jwt = settings.access.jwt
-        self._tokens = None if jwt is None else Tokens(jwt, now or LiveClock().now)
+        self._tokens = None if jwt is None else Tokens(jwt, now)
         self.kept_out: Final[set[str]] = set()
         """Users that are being erased."""
 
@@ -81,13 +83,22 @@ class Access:
         if other._settings.access.jwt != self._settings.access.jwt:
             self._tokens = other._tokens
         if other._settings.limits != self._settings.limits:
-            self._attempts = other._attempts
+            self._attempts, self._token_attempts = other._attempts, other._token_attempts
         self._anonymous, self._rules, self._settings = other._anonymous, other._rules, other._settings
         self.generation += 1
 
     @property
     def takes_tokens(self) -> bool:
         return self._tokens is not None
+
+    def recognised(self, username: str | None, password: bytes | None) -> str | None:
+        """Who that is if it was let in with these before; nothing is verified, which may take long."""
+        if password is None:
+            return None
+        if self._tokens is not None and self._tokens.looks_like_one(password):
+            holder = self._tokens.recognised(password)
+            return None if holder is None else holder.user
+        return username if username and self._passwords.recognises(username, password) else None
 
     def again(self, principal: Principal) -> Principal:
         """The same client, by the rules as they are now: it stays let in, and may do what they say."""
@@ -145,9 +156,11 @@ class Access:
         if self._tokens is None or peer.certificate_name is not None or not self._tokens.looks_like_one(password):
             return None
         assert password is not None
-        holder = self._tokens.holder(password)
-        if username and username != holder.user:
-            raise NotAuthenticated(_WRONG)
+        tokens = self._tokens
+        with self._token_attempts.trying(peer.address, exempt=lambda: tokens.recognised(password) is not None):
+            holder = tokens.holder(password)
+            if username and username != holder.user:
+                raise NotAuthenticated(_WRONG)
         return holder
 
     async def _user(self, username: str | None, password: bytes | None, peer: Peer) -> str | None:

@@ -1,7 +1,7 @@
 """Rates and quotas: what one client can cost the others.
 
 Publishing too fast is answered by reading more slowly (``ClientLimits.published`` says for how long not to read): nothing is lost,
-and TCP tells the client.  Subscribing or moving too fast is refused.  Clients of this machine have no rates unless the settings
+and TCP tells the client.  Subscribing or moving too fast is refused, and publishing by HTTP, where every request has an answer.  Clients of this machine have no rates unless the settings
 say ``loopback = true``; sizes and counts hold for everybody.
 """
 
@@ -28,7 +28,7 @@ class ClientLimitStatistics:
     """Publishes after which the client was not read from for a while."""
 
     refused: int
-    """Subscriptions and positions that came too fast."""
+    """Subscriptions, positions and what is published by HTTP, if they came too fast."""
 
 
 class ClientLimits:
@@ -54,6 +54,16 @@ class ClientLimits:
         self._slowed += pause > 0
         return pause
 
+    def check_publish(self, messages: int, size: int, now: Instant) -> None:
+        """All of them, or none: of whom is told to come again later instead of being read more slowly."""
+        asked = [(rate, n) for rate, n in ((self._publishes, messages), (self._bytes, size)) if rate is not None]
+        wait = max((rate.until(now, amount) for rate, amount in asked), default=0)
+        if wait:
+            self._refused += 1
+            raise QuotaExceeded("messages are published too fast; wait a moment", wait=wait)
+        for rate, amount in asked:
+            rate.take(now, amount)
+
     def check_position(self, now: Instant) -> None:
         self._check(self._positions, now, "positions are reported too fast")
 
@@ -66,7 +76,7 @@ class ClientLimits:
     def _check(self, allowed: Bucket | None, now: Instant, problem: str, amount: int = 1) -> None:
         if allowed is not None and not allowed.take(now, amount):
             self._refused += 1
-            raise QuotaExceeded(f"{problem}; wait a moment")
+            raise QuotaExceeded(f"{problem}; wait a moment", wait=allowed.until(now, amount))
 
 
 _UNLIMITED: Final = ClientLimits(None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from nearcast.broker.access import Access, Admission
+from nearcast.broker.access import Access, Admission, Callers
 from nearcast.broker.access.limits import Quotas
 from nearcast.broker.publishing.batching import Batching
 from nearcast.broker.publishing.publishing import Publishing
@@ -42,6 +42,7 @@ class Services:
     access: Access
     admission: Admission
     quotas: Quotas
+    callers: Callers
     lifecycle: SessionLifecycle
     publishing: Publishing
     subscribing: Subscribing

@@ -7,6 +7,7 @@
 ``jobs``            what jobs hand in: notifications for the past, plans
 ``scans``           how many read the journal at a time
 ``metrics``         for Prometheus
+``pace``              how fast requests may come
 ``authentication``  who is asking
 ``problems``        how errors are told
 ``app``             all routes, with OpenAPI

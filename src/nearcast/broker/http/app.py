@@ -7,15 +7,24 @@ from collections.abc import Callable, Sequence
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.enums import HttpMethod, ScopeType
-from litestar.exceptions import HTTPException
+from litestar.exceptions import ClientException, HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
-from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
+from litestar.types import (
+    ASGIApp,
+    ControllerRouterHandler,
+    HTTPReceiveMessage,
+    Receive,
+    Scope,
+    Send,
+    WebSocketReceiveMessage,
+)
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http import jobs, operations
 from nearcast.broker.http.description import describe
 from nearcast.broker.http.events import Events
+from nearcast.broker.http.pace import paced
 from nearcast.broker.http.problems import failed, told, told_by_framework
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
@@ -57,11 +66,11 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
         },
         openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),
         request_max_body_size=int(broker.settings.limits.packet),
-        middleware=[_allowing],
+        middleware=[_allowing, _hearing_out],
         logging_config=None,
     )
     describe(app)
-    return app
+    return paced(broker, app)
 
 
 def _allowing(app: ASGIApp) -> ASGIApp:
@@ -81,5 +90,25 @@ def _allowing(app: ASGIApp) -> ASGIApp:
         headers = [(b"allow", ", ".join(sorted(methods)).encode())]
         await send({"type": "http.response.start", "status": 204, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return answer
+
+
+def _hearing_out(app: ASGIApp) -> ASGIApp:
+    """Who hangs up before all of a request has come has made a mistake; to the framework it is one of ours, which would be told at length in the log."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        awaited = scope["type"] == ScopeType.HTTP
+
+        async def heard() -> HTTPReceiveMessage | WebSocketReceiveMessage:
+            nonlocal awaited
+            message = await receive()
+            if message["type"] == "http.request":
+                awaited = message["more_body"]
+            elif awaited and message["type"] == "http.disconnect":
+                raise ClientException("the connection ended before the request did")
+            return message
+
+        await app(scope, heard, send)
 
     return answer

@@ -114,6 +114,8 @@ def _complete(path: str, operation: Operation) -> None:
         if not closed and status in {"401", "403"} and not path.startswith("/dashboard"):
             continue
         headers = {"WWW-Authenticate": OpenAPIHeader(schema=Schema(type=_STRING))} if status == "401" else {}
+        if status == "429":
+            headers = {"Retry-After": OpenAPIHeader(description="Seconds, if known.", schema=Schema(type=_STRING))}
         if status == "405":
             headers = {"Allow": OpenAPIHeader(schema=Schema(type=_STRING))}
         responses[status] = OpenAPIResponse(description=text, headers=dict(headers), content={PROBLEM: problem})

@@ -25,6 +25,7 @@ from nearcast.broker.http.formats import (
     feature,
     feature_in,
 )
+from nearcast.broker.http.scans import Scans
 from nearcast.broker.on_disk import decision
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.publishing.message import Message
@@ -93,6 +94,8 @@ class Events(Controller):
             )
             checked.append((event, message, broker.publishing.meter(principal, event)))
         # All are checked before the first goes out: nothing half-done.
+        size = sum(len(event.payload) for event, _, _ in checked)
+        broker.services.callers.check_publish(principal.user, principal.peer.address, len(checked), size, now)
         sender = broker.identity_of(principal.user, CLIENT)
         if any(meter is not None for _, _, meter in checked):
             await _one_by_one(broker, checked, sender)
@@ -105,6 +108,7 @@ class Events(Controller):
         self,
         request: Request[Any, Any, Any],
         broker: NamedDependency[Broker],
+        scans: NamedDependency[Scans],
         topic: Annotated[
             str, QueryParameter(description="MQTT topic filter.", format="mqtt-topic-filter", min_length=1)
         ] = "#",
@@ -139,7 +143,8 @@ class Events(Controller):
             frame, where_in = subscription.frame, subscription.where
             subscription = Subscription(subscription.topic, where_in, Circle(within, place), frame, subscription.id)
         principal.check_query(subscription, now)
-        found = await asyncio.to_thread(_find, broker, subscription, place, limit, now)
+        async with scans.turn():
+            found = await asyncio.to_thread(_find, broker, subscription, place, limit, now)
         if "cloudevents" in request.headers.get("accept", ""):
             return Response([cloud_event(entry) for entry in found], media_type=CLOUD_EVENTS)
         collection = {"type": "FeatureCollection", "features": [feature(entry) for entry in found]}

@@ -21,6 +21,7 @@ from nearcast.errors import (
     TransitionFailed,
     UnknownName,
 )
+from nearcast.model.time import MICROSECONDS
 
 log: Final = logging.getLogger(__name__)
 
@@ -47,6 +48,16 @@ def status_of(error: NearcastError) -> int:
             return 500
 
 
+def retry_after(error: NearcastError) -> dict[str, str]:
+    """For whoever was too fast, in whole seconds, if it is known when it may ask again."""
+    wait = error.wait if isinstance(error, QuotaExceeded) else 0
+    return {"Retry-After": str(-(-wait // MICROSECONDS))} if wait else {}
+
+
+def problem_of(error: NearcastError) -> dict[str, Any]:
+    return {"type": "about:blank", "title": type(error).__name__, "status": status_of(error), "detail": str(error)}
+
+
 def counted(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> None:
     """Whoever may not is counted with those whom the other listeners refuse."""
     if isinstance(error, Refused):
@@ -56,9 +67,8 @@ def counted(broker: Broker, request: Request[Any, Any, Any], error: NearcastErro
 def told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
     counted(broker, request, error)
     status = status_of(error)
-    headers = {"WWW-Authenticate": 'Basic realm="nearcast"'} if status == 401 else {}
-    problem = {"type": "about:blank", "title": type(error).__name__, "status": status, "detail": str(error)}
-    return Response(problem, status_code=status, media_type="application/problem+json", headers=headers)
+    headers = {"WWW-Authenticate": 'Basic realm="nearcast"'} if status == 401 else retry_after(error)
+    return Response(problem_of(error), status_code=status, media_type="application/problem+json", headers=headers)
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:

@@ -162,6 +162,7 @@ class Reloading:
         if limits_changed:
             broker.services.quotas.change(settings.limits)
             broker.services.admission.change(settings.limits)
+            broker.services.callers.change(settings.limits)
             broker.subscribing.most = settings.limits.subscriptions_per_client
         broker.access.adopt(prepared.access)
         for number, conversation in enumerate(list(broker.services.open), 1):

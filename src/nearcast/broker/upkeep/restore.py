@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,6 +77,7 @@ def _written(target: Path, mode: int) -> Iterator[BinaryIO]:
     descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as here:
         yield here
-        os.fchmod(here.fileno(), stat.S_IMODE(mode))
+        # Who may read and write it, and nothing that a backup could hand to whoever runs it (set-user-ID).
+        os.fchmod(here.fileno(), mode & 0o777)
         here.flush()
         os.fsync(here.fileno())
