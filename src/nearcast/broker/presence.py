@@ -426,8 +426,8 @@ class Presence:
                 present.order = FixOrder(row.newest, ((row.newest, present.position),))
         if row.fixed is not None:
             present.fixed, present.fixed_at = Point(*row.fixed[:2]), row.fixed[2]
-        if row.observable:
-            present.consent = consent_in(row.observable)
+        consent = consent_in(row.observable)
+        present.consent = None if consent.is_empty else consent
         for name, text in row.contexts.items():
             present.contexts[name] = _unpacked(text)
             self.matcher.register_context(client, name, present.contexts[name])

@@ -125,6 +125,12 @@ class Consent:
     def is_empty(self) -> bool:
         return not (self.everybody or self.users or self.clients)
 
+    def without(self, users: frozenset[str], clients: frozenset[str]) -> Consent:
+        """The same, but not for these; itself, if it names none of them."""
+        if self.users.isdisjoint(users) and self.clients.isdisjoint(clients):
+            return self
+        return Consent(self.everybody, self.users - users, self.clients - clients)
+
     def payload(self) -> bytes:
         if self.everybody or self.is_empty:
             return b"true" if self.everybody else b"false"
