@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mqtt5 import PublishPacket, QoS, SubscribePacket, TopicFilter
 from tests.broker.talker import broker, talking
-from tests.broker.test_observation import BEYOND, INSIDE, OBSERVABLE, OUTSIDE, move, told, watched
+from tests.broker.test_observation import BEYOND, INSIDE, OBSERVABLE, OUTSIDE, POSITION, move, told, watched
+from tests.broker.test_observation_equals_oracle import Rig
+from tests.clocks import HandClock
 
 from nearcast.broker.observation import stays
 from nearcast.broker.server import Server
+from nearcast.model.time import MICROSECONDS, to_text
 
 
 def test_there_is_one_timer_for_stays_however_many_there_were(tmp_path: Path) -> None:
@@ -58,3 +63,52 @@ def test_visits_that_are_over_are_not_expected_until_a_stay_would_have_been(
         assert len(kept._due) <= 9
 
     broker(tmp_path, scenario)
+
+
+def test_who_is_permitted_during_a_visit_is_told_of_nothing_before_that(tmp_path: Path) -> None:
+    """A stay counted from where it had begun, and said since when: before the observer was named."""
+
+    async def scenario() -> None:
+        clock = HandClock()
+        rig = Rig(tmp_path, clock)
+        try:
+            for name in ("bob", "ann", "eve"):
+                await rig.connect(name)
+            for name in ("ann", "eve"):
+                asked = [TopicFilter("$nearcast/presence/stay/+", max_qos=QoS.AT_MOST_ONCE)]
+                rig.clients[name].say(SubscribePacket(1, asked, user_properties=watched(stay="30s")))
+
+            async def bob(topic: str, payload: bytes) -> None:
+                rig.clients["bob"].say(PublishPacket(topic, payload))
+                await rig.quiet()
+
+            async def stays(seconds: int) -> dict[str, list[str]]:
+                clock.time += seconds * MICROSECONDS
+                rig.broker.observation.tick()
+                await rig.quiet()
+                return {
+                    name: [
+                        json.loads(each.payload)["since"]
+                        for each in rig.clients[name].got()
+                        if isinstance(each, PublishPacket)
+                    ]
+                    for name in ("ann", "eve")
+                }
+
+            came = to_text(clock.now())
+            await bob(OBSERVABLE, b'{"clients": ["ann"]}')
+            await bob(POSITION, INSIDE)
+            assert await stays(20) == {"ann": [], "eve": []}
+            permitted = to_text(clock.now())
+            await bob(OBSERVABLE, b'{"clients": ["ann", "eve"]}')
+            assert await stays(20) == {"ann": [came], "eve": []}
+            assert await stays(10) == {"ann": [came], "eve": [permitted]}
+            await bob(OBSERVABLE, b'{"clients": ["eve"]}')
+            assert await stays(40) == {"ann": [came], "eve": [permitted]}
+            again = to_text(clock.now())
+            await bob(OBSERVABLE, b"true")
+            assert await stays(40) == {"ann": [came, again], "eve": [permitted]}
+        finally:
+            rig.broker.close()
+
+    asyncio.run(scenario())
