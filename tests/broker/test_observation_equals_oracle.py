@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mqtt5 import PublishPacket, QoS, SubscribePacket, TopicFilter
@@ -240,4 +241,21 @@ async def scenario(script: list[tuple[Any, ...]]) -> None:
 @given(actions)
 @settings(deadline=None, max_examples=25)
 def test_what_is_told_is_what_the_definition_says(script: list[tuple[Any, ...]]) -> None:
+    asyncio.run(scenario(script))
+
+
+A, B, C = Point(49.87, 8.65), Point(49.868, 8.647), Point(49.872, 8.653)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [("report", "w1", A, 0, None, 1), ("report", "w1", B, None, None, 1), ("restart",), ("report", "w1", A, 0, None, 1)],
+        [("report", "w1", A, 0, None, 1), ("report", "w1", B, 0, None, 1), ("restart",), ("report", "w1", A, 0, None, 1)],
+        [("report", "w1", A, 0, None, 1), ("report", "w1", B, 0, 500.0, 1), ("restart",), ("report", "w1", A, 0, None, 1)],
+        [("report", "w1", place, 0, None, 0) for place in (A, B, C, A, B)] + [("restart",), ("report", "w1", A, 0, None, 0)],
+    ],
+    ids=["one without a time between", "two places at one time", "the last one vague", "not acknowledged"],
+)  # fmt: skip
+def test_what_comes_again_is_recognised_after_a_restart(script: list[tuple[Any, ...]]) -> None:
     asyncio.run(scenario(script))

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mqtt5 import PublishPacket, QoS, SubscribePacket, TopicFilter
+from tests.broker.in_memory import in_memory
 from tests.broker.talker import broker, talking
-from tests.broker.test_observation import BEYOND, INSIDE, OBSERVABLE, OUTSIDE, move, told, watched
+from tests.broker.test_observation import BEYOND, INSIDE, OBSERVABLE, OUTSIDE, POSITION, move, told, watched
+from tests.broker.test_observation_equals_oracle import Rig
+from tests.clocks import HandClock
 
-from nearcast.broker.observation import stays
+from nearcast.broker.observation import stays, watches
 from nearcast.broker.server import Server
+from nearcast.model.geometry import Point
+from nearcast.model.passage import Passage
+from nearcast.model.presence import Way, meeting
+from nearcast.model.time import MICROSECONDS, to_text
 
 
 def test_there_is_one_timer_for_stays_however_many_there_were(tmp_path: Path) -> None:
@@ -56,5 +65,101 @@ def test_visits_that_are_over_are_not_expected_until_a_stay_would_have_been(
             await move(eve, INSIDE)
             await move(bob, *[OUTSIDE, INSIDE, BEYOND] * 10)
         assert len(kept._due) <= 9
+
+    broker(tmp_path, scenario)
+
+
+def test_who_is_permitted_during_a_visit_is_told_of_nothing_before_that(tmp_path: Path) -> None:
+    """A stay counted from where it had begun, and said since when: before the observer was named."""
+
+    async def scenario() -> None:
+        clock = HandClock()
+        rig = Rig(tmp_path, clock)
+        try:
+            for name in ("bob", "ann", "eve"):
+                await rig.connect(name)
+            for name in ("ann", "eve"):
+                asked = [TopicFilter("$nearcast/presence/stay/+", max_qos=QoS.AT_MOST_ONCE)]
+                rig.clients[name].say(SubscribePacket(1, asked, user_properties=watched(stay="30s")))
+
+            async def bob(topic: str, payload: bytes) -> None:
+                rig.clients["bob"].say(PublishPacket(topic, payload))
+                await rig.quiet()
+
+            async def stays(seconds: int) -> dict[str, list[str]]:
+                clock.time += seconds * MICROSECONDS
+                rig.broker.observation.tick()
+                await rig.quiet()
+                return {
+                    name: [
+                        json.loads(each.payload)["since"]
+                        for each in rig.clients[name].got()
+                        if isinstance(each, PublishPacket)
+                    ]
+                    for name in ("ann", "eve")
+                }
+
+            came = to_text(clock.now())
+            await bob(OBSERVABLE, b'{"clients": ["ann"]}')
+            await bob(POSITION, INSIDE)
+            assert await stays(20) == {"ann": [], "eve": []}
+            permitted = to_text(clock.now())
+            await bob(OBSERVABLE, b'{"clients": ["ann", "eve"]}')
+            assert await stays(20) == {"ann": [came], "eve": []}
+            assert await stays(10) == {"ann": [came], "eve": [permitted]}
+            await bob(OBSERVABLE, b'{"clients": ["eve"]}')
+            assert await stays(40) == {"ann": [came], "eve": [permitted]}
+            again = to_text(clock.now())
+            await bob(OBSERVABLE, b"true")
+            assert await stays(40) == {"ann": [came, again], "eve": [permitted]}
+        finally:
+            rig.broker.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("moving", ["c0", "eve"])
+def test_who_asks_for_far_around_does_not_have_others_looked_at_who_ask_for_nearby(
+    monkeypatch: pytest.MonkeyPatch, moving: str
+) -> None:
+    """The farthest of all was the distance for everybody: one subscription of 19,000 km made each report 35 times as dear."""
+    looked: list[float] = []
+
+    def counting(metres: float, standing: Point, way: Way) -> tuple[Passage, ...]:
+        looked.append(metres)
+        return meeting(metres, standing, way)
+
+    monkeypatch.setattr(watches, "meeting", counting)
+
+    async def scenario() -> None:
+        async with in_memory() as rig:
+            names = [f"c{number}" for number in range(40)]
+            for number, name in enumerate([*names, "eve"]):
+                client = await rig.connect(name)
+                metres = "99999" if name == "eve" else "10"
+                asked = [TopicFilter("$nearcast/presence/near/+", max_qos=QoS.AT_MOST_ONCE)]
+                client.say(
+                    PublishPacket(OBSERVABLE, b"true"),
+                    PublishPacket(POSITION, b"49.87,%f" % (8 + number * 0.001)),
+                    SubscribePacket(1, asked, user_properties=[("nc-area", metres)]),
+                )
+            await rig.quiet()
+            looked.clear()
+            where = 8 + (40 if moving == "eve" else 0) * 0.001
+            rig.clients[moving].say(PublishPacket(POSITION, b"49.87,%f" % (where + 0.0001)))
+            await rig.quiet()
+            assert looked.count(10.0) <= 2
+            assert looked.count(99999.0) == (40 if moving == "eve" else 1)
+
+    asyncio.run(scenario())
+
+
+def test_nobody_watches_farther_around_a_client_than_makes_sense(tmp_path: Path) -> None:
+    async def scenario(server: Server) -> None:
+        async with talking(server, "ada") as ada:
+            for metres, code in (("100000", 0), ("100001", 0x83)):
+                answer = await ada.subscribe("$nearcast/presence/near/+", properties=watched(metres))
+                assert int(answer.reason_codes[0]) == code
+            assert "100,000 m at most" in (answer.reason_str or "")
 
     broker(tmp_path, scenario)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from mqtt5 import PubAckReasonCode
 from tests.broker.talker import broker, serving, talking
@@ -78,6 +81,42 @@ def test_the_order_of_times_outlives_a_restart_and_ends_when_the_position_is_for
             await ada.tell(POSITION, b"")
             await ada.tell(POSITION, feature(49.88, time=to_text(now - 1)))
             assert server.broker.presence.position("ada") == Point(49.88, 8.65)
+
+    run_scenario(scenario())
+
+
+def test_a_late_report_that_comes_again_after_a_fall_is_recorded_once(tmp_path: Path) -> None:
+    durable: dict[str, Any] = {"session_expiry_interval": 600, "clean_start": False}
+
+    async def scenario() -> None:
+        async with serving(tmp_path / "first") as server, talking(server, "ada", **durable) as ada:
+            now = server.broker.clock.now()
+            late = feature(49.88, time=to_text(now - MICROSECONDS))
+            await ada.tell(POSITION, feature(49.87, time=to_text(now)))
+            await ada.tell(POSITION, late)
+            assert server.broker.presence.statistics().late == 1
+            shutil.copytree(tmp_path / "first", tmp_path / "second")  # as a fall leaves it
+        async with serving(tmp_path / "second") as server, talking(server, "ada", **durable) as ada:
+            await ada.tell(POSITION, late)
+            statistics = server.broker.presence.statistics()
+            assert (statistics.late, statistics.duplicates) == (0, 1)
+
+    run_scenario(scenario())
+
+
+def test_a_row_that_an_earlier_version_has_written_still_knows_the_newest_fix(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        durable: dict[str, Any] = {"session_expiry_interval": 600, "clean_start": False}
+        async with serving(tmp_path) as server, talking(server, "ada", **durable) as ada:
+            now = server.broker.clock.now()
+            await ada.tell(POSITION, feature(49.87, time=to_text(now)))
+            broker = server.broker
+            row = msgspec.msgpack.decode(broker.presence.packed(broker.sessions.all["ada"]))
+            broker.presence._take("ada", msgspec.msgpack.encode(row[:7]))  # as it was before there were more
+            for lat in (49.87, 49.88):
+                await ada.tell(POSITION, feature(lat, time=to_text(now)))
+            assert broker.presence.statistics().duplicates == 1
+            assert broker.presence.position("ada") == Point(49.88, 8.65)
 
     run_scenario(scenario())
 

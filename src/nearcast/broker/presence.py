@@ -40,6 +40,9 @@ class PresenceRow(msgspec.Struct, frozen=True, array_like=True):
     observable: bytes = b""
     """Who may observe it, as it said; nothing: nobody."""
 
+    recent: tuple[tuple[Instant, float, float], ...] = ()
+    """Its newest fixes, to be recognised when they come again; rows of earlier versions have none."""
+
 
 @dataclass(slots=True, eq=False)
 class Present:
@@ -201,9 +204,8 @@ class Presence:
                 assert report.time is not None
                 self._late += 1
                 point = report.point
-                self.journal.write(
-                    (LateReportEntry(now, session.identity, point.lat, point.lon, report.time, report.accuracy),)
-                )
+                late = LateReportEntry(now, session.identity, point.lat, point.lon, report.time, report.accuracy)
+                self.journal.write((late,), (self._row(session),))  # it is recognised if it comes again after a fall
                 return None
             case Treatment.VAGUE:
                 self._vague += 1
@@ -385,13 +387,15 @@ class Presence:
         """All that is known of a client."""
         present = self._of(session)
         contexts = {name: _packed(attributes) for name, attributes in present.contexts.items()}
+        order = present.order or FixOrder()
         row = PresenceRow(
             *_degrees(present.position),
             contexts,
             session.client in self.accepting,
-            None if present.order is None else present.order.newest,
+            order.newest,
             None if present.fixed is None else (present.fixed.lat, present.fixed.lon, present.fixed_at),
             b"" if present.consent is None else present.consent.payload(),
+            tuple((said, point.lat, point.lon) for said, point in order.recent),
         )
         return msgspec.msgpack.encode(row)
 
@@ -423,11 +427,12 @@ class Presence:
             present.position = Point(row.lat, row.lon)
             self.matcher.move(client, row.lat, row.lon)
             if row.newest is not None:
-                present.order = FixOrder(row.newest, ((row.newest, present.position),))
+                recent = tuple((said, Point(lat, lon)) for said, lat, lon in row.recent)
+                present.order = FixOrder(row.newest, recent or ((row.newest, present.position),))
         if row.fixed is not None:
             present.fixed, present.fixed_at = Point(*row.fixed[:2]), row.fixed[2]
-        if row.observable:
-            present.consent = consent_in(row.observable)
+        consent = consent_in(row.observable)
+        present.consent = None if consent.is_empty else consent
         for name, text in row.contexts.items():
             present.contexts[name] = _unpacked(text)
             self.matcher.register_context(client, name, present.contexts[name])

@@ -26,8 +26,8 @@ def audit(
     """Read a broker's audit log, or verify that nobody has changed it; the broker may be running."""
     import msgspec
 
-    from nearcast.broker.audit.audit import FOLDER, TABLE
-    from nearcast.broker.audit.chain import Head, about, entries, shown, verified
+    from nearcast.broker.audit.audit import FOLDER
+    from nearcast.broker.audit.chain import TABLE, about, entries, known_in, shown, verified
     from nearcast.journal import reading
     from nearcast.journal.database import FILE
     from nearcast.model.time import to_text
@@ -35,12 +35,13 @@ def audit(
 
     folder = data / FOLDER
     if verify:
-        rows = reading.load(data / "journal" / FILE, TABLE)
-        known = msgspec.msgpack.decode(rows["head"], type=Head) if "head" in rows else None
-        found = verified(folder, known)
+        known = known_in(reading.load(data / "journal" / FILE, TABLE))
+        found = verified(folder, known.head, known.broken)
         typer.echo(
             f"entries {found.first} to {found.head.n} in {found.files} files: nothing was changed, nothing is missing"
         )
+        if found.lost:
+            typer.echo(f"{found.lost} entries were left out by the broker, since the disk did not keep up")
         typer.echo(f"head {found.head.hash}")
         return
     wanted = None if user is None else _identities(data, user)

@@ -75,6 +75,7 @@ def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Seque
     feed.every_second.append(cells.changed)
     feed.standing.append(cells.standing)
     feed.watching = partial(client_shown, broker, recent)
+    broker.erasing.purging += [commands.purge, lambda _plan: recent.purge(), lambda _plan: pasts.purge()]
 
     async def check(request: Request[Any, Any, Any]) -> None:  # the framework copies what it is given, but no functions
         await doors.check_request(request)

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from nearcast.broker.core import Broker
+from nearcast.broker.erasing.plan import Plan
 from nearcast.broker.schemes.settings import SchemeRuleSettings, SchemeTable
 from nearcast.dashboard.contract import Happened, PlansShown, Region, Rules
 from nearcast.errors import InvalidSettings
@@ -24,6 +25,7 @@ from nearcast.settings_files import Section, parse_settings
 
 REMEMBERED: Final = 200
 MOST_RULES: Final = 64
+ERASED: Final = "somebody who was erased"
 
 
 class _SchemesOnly(Section, frozen=True, kw_only=True):
@@ -42,8 +44,8 @@ class Commands:
     def __init__(self, broker: Broker) -> None:
         self._broker: Final = broker
         self._rules = tuple(broker.settings.schemes.rules)
-        self._done: Final[deque[Happened]] = deque(maxlen=REMEMBERED)
-        self._asked: Final[deque[tuple[Instant, str]]] = deque(maxlen=REMEMBERED)
+        self._done = deque[Happened](maxlen=REMEMBERED)
+        self._asked = deque[tuple[Instant, str]](maxlen=REMEMBERED)
 
     # Transitions
 
@@ -61,6 +63,14 @@ class Commands:
     def by(self, at: Instant) -> str | None:
         """Who asked for the transition of that time, if it was somebody here."""
         return next((user for asked, user in self._asked if asked == at), None)
+
+    def purge(self, plan: Plan) -> None:
+        """Who was erased has done what it did, but nobody is told its name any more."""
+        if plan.user is None:
+            return
+        asked = ((at, ERASED if user == plan.user else user) for at, user in self._asked)
+        done = (msgspec.structs.replace(each, by=ERASED) if each.by == plan.user else each for each in self._done)
+        self._asked, self._done = deque(asked, REMEMBERED), deque(done, REMEMBERED)
 
     @contextmanager
     def _credited(self, user: str | None) -> Iterator[None]:

@@ -26,7 +26,7 @@ from nearcast.dashboard.contract import (
 from nearcast.dashboard.shapes import area_kind, area_shape
 from nearcast.dashboard.tables import addresses_of, session_row
 from nearcast.errors import OffsetTrimmed, UnknownName
-from nearcast.journal import DeliveryEntry, EventEntry
+from nearcast.journal import DeliveryEntry, EventEntry, Journal
 from nearcast.model.area import Circle
 from nearcast.model.area_text import area_text
 from nearcast.model.geometry import Point
@@ -64,18 +64,33 @@ class RecentEvents:
 
     def __init__(self, broker: Broker) -> None:
         self._journal: Final = broker.journal
-        self._events: Final[OrderedDict[int, _Recent]] = OrderedDict()
-        self._receivers = 0
-        self._next = 0
+        self._end = _End(broker.journal)
         self._turn: Final = asyncio.Lock()
 
     async def of(self, identity: str, filters: Iterable[str]) -> tuple[list[EventRow], list[EventRow]]:
         """What a client was sent, and what was withheld of the topics that it subscribed to; latest first."""
         wanted = frozenset(filters)
         async with self._turn:
-            return await asyncio.to_thread(self._of, hash(identity), wanted)
+            return await asyncio.to_thread(self._end.of, hash(identity), wanted)
 
-    def _of(self, identity: int, filters: frozenset[str]) -> tuple[list[EventRow], list[EventRow]]:
+    def purge(self) -> None:
+        """Something was erased from the journal: what is remembered of it is read anew.
+
+        Who is just reading may have read it before, and goes on with what nobody will look at again.
+        """
+        self._end = _End(self._journal)
+
+
+class _End:
+    """What was read."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal: Final = journal
+        self._events: Final[OrderedDict[int, _Recent]] = OrderedDict()
+        self._receivers = 0
+        self._next = 0
+
+    def of(self, identity: int, filters: frozenset[str]) -> tuple[list[EventRow], list[EventRow]]:
         if self._journal.stored > self._next:
             self._read()
         sent: list[EventRow] = []

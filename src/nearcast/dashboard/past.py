@@ -51,8 +51,15 @@ class Pasts:
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Final = broker
-        self._remembered: Final[OrderedDict[Instant, _Then]] = OrderedDict()
+        self._remembered = OrderedDict[Instant, _Then]()
         self._lock: Final = threading.Lock()
+
+    def purge(self) -> None:
+        """Something was erased from the journal, and is not remembered either.
+
+        Who is just reading may have read it before: it remembers in what nobody will look at again.
+        """
+        self._remembered = OrderedDict()
 
     def extent(self) -> Extent:
         journal = self.broker.journal
@@ -68,16 +75,18 @@ class Pasts:
     def past(self, at: Instant, window: float, client_of: ClientOf) -> Past:
         if at > self.broker.clock.now():
             raise InvalidTime(f"{to_text(at)} has not been yet")
-        journal = self.broker.journal
+        journal, remembered = self.broker.journal, self._remembered
         first = next((chunk[0][1] for chunk in journal.read(journal.oldest, limit=1)), None)
         begins = None if first is None else first.published if isinstance(first, EventEntry) else first.at
         if journal.oldest > 0 and begins is not None and at < begins:
             return self._of_lake(at, window, client_of)
-        then = self._known(at)
         with self._lock:
-            self._remembered[at] = then
-            while len(self._remembered) > MOST_REMEMBERED:
-                self._remembered.popitem(last=False)
+            before = [each for each in remembered.values() if 0 <= at - each.at <= STEP]
+        then = self._further(max(before, key=lambda each: each.at), at) if before else self._read(at)
+        with self._lock:
+            remembered[at] = then
+            while len(remembered) > MOST_REMEMBERED:
+                remembered.popitem(last=False)
         events, more = self._events(at - round(window * MICROSECONDS), at, then.offset)
         return Past(
             to_text(at),
@@ -101,11 +110,7 @@ class Pasts:
         older = journal.read(journal.oldest, unread, since=since, until=at + 1, kinds=(EventEntry,), limit=1)
         return list(events), unread > journal.oldest and any(older)
 
-    def _known(self, at: Instant) -> _Then:
-        with self._lock:
-            before = [each for each in self._remembered.values() if 0 <= at - each.at <= STEP]
-        if before:
-            return self._further(max(before, key=lambda each: each.at), at)
+    def _read(self, at: Instant) -> _Then:
         journal = self.broker.journal
         end = offset_at(journal, at)
         seen: set[str] = set()

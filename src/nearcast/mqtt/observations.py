@@ -18,6 +18,9 @@ from nearcast.mqtt.names import ReservedTopic
 
 PREFIX: Final = ReservedTopic.PRESENCE.topic
 _FORMS: Final = f"{PREFIX}<kind>/<client>, where each may be +, or {PREFIX}#"
+FARTHEST: Final = 100_000.0
+"""Metres around a client: everybody within them is looked at whenever it moves."""
+
 _OF_AREAS: Final = frozenset(Kind) - {Kind.NEAR}
 
 
@@ -68,6 +71,10 @@ def observation(topic: str, area: Area | None, own: Mapping[str, str]) -> Observ
     if area.is_relative:
         if not isinstance(area, Circle):
             raise InvalidArea(f"{names.AREA} around a client is a circle: give the metres, such as 50")
+        if area.radius > FARTHEST:
+            raise InvalidArea(
+                f"{names.AREA} around a client reaches {FARTHEST:,.0f} m at most, not {area.radius:,.0f} m"
+            )
         if Kind.NEAR not in kinds or stay is not None:
             raise InvalidProperty(
                 f"{names.AREA} lies around a client and moves with it, which is for {PREFIX}near/...; give it an `at` to watch a place"
@@ -124,6 +131,12 @@ class Consent:
     @property
     def is_empty(self) -> bool:
         return not (self.everybody or self.users or self.clients)
+
+    def without(self, users: frozenset[str], clients: frozenset[str]) -> Consent:
+        """The same, but not for these; itself, if it names none of them."""
+        if self.users.isdisjoint(users) and self.clients.isdisjoint(clients):
+            return self
+        return Consent(self.everybody, self.users - users, self.clients - clients)
 
     def payload(self) -> bytes:
         if self.everybody or self.is_empty:

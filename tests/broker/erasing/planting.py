@@ -7,10 +7,11 @@ import json
 import secrets
 import urllib.request
 from base64 import b64encode
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from mqtt5 import ConnAckPacket, ConnectPacket, PubAckPacket, QoS, Will
+from mqtt5 import ConnAckPacket, ConnectPacket, PubAckPacket, QoS, SubAckPacket, SubscribePacket, TopicFilter, Will
 from tests.broker.erasing.markers import MARKER
 from tests.broker.talker import Talker
 from tests.served import ServedBroker
@@ -78,6 +79,7 @@ async def plant(server: ServedBroker, user: str | None = USER) -> None:
     await told(person, marked("moment"), marked("for whoever comes").encode(), timed)
     await told(person, marked("gone"), b"...", [("nc-id", marked(f"taken {time}"))])
     await told(person, "$nearcast/unpublish", marked(f"taken {time}").encode())
+    await observed(person, other, [] if user is None else [user])
     await refused(server, person, login)
     if user is not None:  # without a client id of its own: the map forgets it with its session
         nameless = await Talker.open(server)
@@ -90,6 +92,37 @@ async def plant(server: ServedBroker, user: str | None = USER) -> None:
     await told(other, "kept/of others", b"retained stays", retain=True)
     for each in (person, watching, other):
         each.close()  # without a goodbye: will and sessions wait
+
+
+async def observed(person: Talker, other: Talker, users: list[str]) -> None:
+    """Each lets the other one observe it, by name; notices wait for the other one, who is told of the person by name, too."""
+    names = {"users": [*users, "carl"], "clients": [CLIENT, "phone of carl"]}
+    await told(other, "$nearcast/observable", msgspec.json.encode(names))
+    friends = {"users": ["bob", marked("friend")], "clients": ["other", marked("tablet")]}
+    await told(person, "$nearcast/observable", msgspec.json.encode(friends))
+    fence = ("nc-area", '{"circle": 100, "at": [8.651, 49.871]}')
+    for pattern, *properties in (
+        ("$nearcast/presence/+/+", fence, ("nc-stay", "1h")),
+        (f"$nearcast/presence/enter/{CLIENT}", fence),
+        ("$nearcast/presence/near/+", ("nc-area", "50"), ("nc-around", CLIENT)),
+    ):
+        await asks(other, pattern, properties)
+    now = datetime.now(UTC)
+    for lat, back in ((49.88, 2), (49.8712345, 1), (49.89, 3)):  # leaves, comes again, and one report is late
+        fix = {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [8.6512345, lat]},
+            "properties": {"time": (now - timedelta(seconds=back)).isoformat()},
+        }
+        await told(person, "$nearcast/position", msgspec.json.encode(fix))
+
+
+async def asks(talker: Talker, pattern: str, properties: list[tuple[str, str]]) -> None:
+    """As ``Talker.subscribe``, of one to whom messages come meanwhile."""
+    talker.send(SubscribePacket(9_000, [TopicFilter(pattern, max_qos=QoS.AT_LEAST_ONCE)], user_properties=properties))
+    while not isinstance(packet := await talker.next(object), SubAckPacket):
+        pass
+    assert int(packet.reason_codes[0]) < 0x80, (pattern, packet)
 
 
 async def refused(server: ServedBroker, person: Talker, login: dict[str, Any]) -> None:
@@ -120,12 +153,18 @@ async def told(
 
 def post(server: ServedBroker, user: str) -> None:
     event = {"specversion": "1.0", "id": "1", "source": "x", "type": marked("posted"), "data": marked("posted payload")}
+    asked(server, "/events", user, json.dumps(event), "application/cloudevents+json")
+
+
+def asked(
+    server: ServedBroker, path: str, user: str = "bob", body: str | None = None, kind: str = "application/json"
+) -> str:
+    """What the broker answers by HTTP."""
+    headers = {"Authorization": "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode(), "X-Nearcast": "1"}
     request = urllib.request.Request(  # noqa: S310 - of the broker above
-        f"{server.http}/events",
-        json.dumps(event).encode(),
-        {
-            "Content-Type": "application/cloudevents+json",
-            "Authorization": "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode(),
-        },
+        server.http + path,
+        None if body is None else body.encode(),
+        headers if body is None else {"Content-Type": kind, **headers},
     )
-    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - of the broker above
+        return str(answer.read().decode())

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import urllib.request
+import urllib.parse
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.broker.erasing.markers import MARKER, found_below, in_text
-from tests.broker.erasing.planting import CLIENT, EXPIRY, PASSWORD, USER, plant, told
+from tests.broker.erasing.planting import CLIENT, EXPIRY, PASSWORD, USER, asked, plant, told
 from tests.broker.talker import Talker, run
 from tests.broker.upkeep.commands import nearcast
 from tests.served import ServedBroker
 
 from nearcast.broker.access.users import add_user
+from nearcast.broker.observation.notices import NOTICES
+from nearcast.broker.observation.stays import STAYS
+from nearcast.broker.presence import PRESENCE
+from nearcast.broker.sessions.sessions import SUBSCRIPTIONS
 from nearcast.journal import Journal, JournalSettings
 from nearcast.journal.archive import Archive
+from nearcast.journal.database import FILE
 from nearcast.journal.identities import Identities
+from nearcast.journal.reading import load
 
 LOUD = '[log]\nlevel = "debug"\n'
 
@@ -51,8 +58,32 @@ def traces(folder: Path, identities: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def metrics(server: ServedBroker) -> str:
-    with urllib.request.urlopen(f"{server.http}/metrics") as answer:  # noqa: S310 - of the broker above
-        return str(answer.read().decode())
+    return asked(server, "/metrics")
+
+
+def looked_at(server: ServedBroker, at: str) -> dict[str, str]:
+    """What the dashboard shows of others, of that time, and of what was done."""
+    then = urllib.parse.quote(at)
+    pages = (
+        "client?name=other",
+        f"past?at={then}",
+        f"past?at={then}&window=3000",
+        "sessions",
+        "subscriptions",
+        "plans",
+    )
+    return {page: asked(server, f"/dashboard/api/{page}") for page in pages}
+
+
+def shown(pages: dict[str, str]) -> set[str]:
+    """Which of them tell something of the person: its names, or where it was."""
+    return {page.partition("?")[0] for page, text in pages.items() if MARKER in text or "8.6512345" in text}
+
+
+def kept_of(server: ServedBroker, table: str) -> int:
+    """Rows of the durable state in which the person is named."""
+    rows = load(server.data / "journal" / FILE, table)
+    return sum(MARKER in key or MARKER.encode() in row for key, row in rows.items())
 
 
 async def others_are_well(server: ServedBroker, rounds: int = 2) -> None:
@@ -87,6 +118,7 @@ def test_a_user_is_erased_while_no_broker_runs(tmp_path: Path) -> None:
         await asyncio.to_thread(server.stop)
         identities = identities_of(server)
         planted = traces(server.data, identities)
+        assert all(kept_of(server, table) > 0 for table in (PRESENCE, NOTICES, STAYS, SUBSCRIPTIONS)), "by others"
         assert {"users", "identities.db", "journal/journal.sqlite"} <= planted.keys(), planted
         assert any(name.startswith("lake/events") for name in planted)
         counted = json.loads(await nearcast("erase", USER, "--data", server.data, "--dry-run", "--json"))
@@ -121,9 +153,16 @@ def test_a_user_is_erased_while_the_broker_works(tmp_path: Path) -> None:
         person = await Talker.open(server)
         await person.connect(CLIENT, username=USER, password=PASSWORD.encode(), clean_start=False)
         identities = identities_of(server)
+        await asyncio.to_thread(asked, server, "/dashboard/api/transitions", USER, '{"scheme": "EGRID"}')
+        at = datetime.now(UTC).isoformat()
+        before = await asyncio.to_thread(looked_at, server, at)
+        assert shown(before) == {"client", "past", "sessions", "subscriptions", "plans"}
         counted = json.loads(await nearcast("erase", USER, "--data", server.data, "--dry-run", "--json"))
         erased = json.loads(await nearcast("erase", USER, "--data", server.data, "--json"))
         assert min(erased[name] for name in ("records", "lake", "receivers")) > 0
+        after = await asyncio.to_thread(looked_at, server, at)
+        assert shown(after) == set(), "nor is it remembered by who showed it"
+        assert "somebody who was erased" in after["plans"]
         assert erased["lake"] == counted["lake"]
         await person.closed()
         again = await Talker.open(server)

@@ -9,24 +9,40 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from nearcast.broker.audit.chain import SUFFIX, Did, Entry, Head, files_of, first_of, last_of, line_of
+from nearcast.broker.audit.chain import (
+    BROKEN,
+    HEAD,
+    SUFFIX,
+    TABLE,
+    Broken,
+    Did,
+    Entry,
+    Head,
+    check_end,
+    files_of,
+    first_of,
+    known_in,
+    last_of,
+    line_of,
+    missing_at_the_beginning,
+)
 from nearcast.broker.settings import AuditSettings
-from nearcast.errors import InvalidRecord
+from nearcast.errors import InvalidRecord, JournalFailed
 from nearcast.files import write_whole
 from nearcast.journal import Journal, Put
 from nearcast.model.event import Event
 from nearcast.model.time import Instant
 
 log: Final = logging.getLogger(__name__)
-TABLE: Final = "audit"
 MOST_WAITING: Final = 100_000
 MOST_NAMED: Final = 1_000_000
 """People in what waits: one message may have gone to ten thousand."""
@@ -42,6 +58,18 @@ class AuditStatistics:
     waiting: int
     lost: int
     problem: str | None
+    broken: str | None
+    """What of it somebody has changed or taken away."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    head: Head
+    surplus: Sequence[Path]
+    """Files that retention leaves no longer: they go when the journal knows that."""
+
+    missing: str | None
+    """What is missing at the beginning, and retention has not taken."""
 
 
 class Audit:
@@ -58,7 +86,7 @@ class Audit:
         """Whom observers were told of since the last time, by the observer and how."""
 
         self._handed: Sequence[tuple[Instant, Did, dict[str, Any]]] = ()
-        self._writing: Future[Head] | None = None
+        self._writing: Future[_Written] | None = None
         self._worker: Final = ThreadPoolExecutor(1, thread_name_prefix="audit")
         self._lost = self._untold = 0
         self._named = 0
@@ -66,27 +94,40 @@ class Audit:
 
         self._problem: str | None = None
         self._head = Head()
+        self._broken: Broken | None = None
+        self._closed = False
         if self.on:
             self._open()
 
     def _open(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stored = self._journal.load(TABLE).get("head")
-        known = Head() if stored is None else msgspec.msgpack.decode(stored, type=Head)
+        stored = known_in(self._journal.load(TABLE))
+        known, self._broken = stored.head, stored.broken
+        _delete(path for path in self._gone(files_of(self._folder), known.oldest))
+        self._head, missing = known, 0
         try:
-            self._head = last_of(self._folder)
+            last = last_of(self._folder)
+            missing = max(0, known.n - last.n)
+            # If the end is not what it was, the chain goes on from what is known: with a break that anybody who reads it sees.
+            self._head = Head(max(last.n, known.n), known.hash, known.oldest)
+            check_end(self._folder, last, known)
+            self._head = Head(last.n, last.hash, known.oldest)
         except InvalidRecord as error:
-            log.error("the audit log was tampered with: %s; see `nearcast audit --verify`", error)  # noqa: TRY400 - no mistake of ours
-            self._head = known
-        if self._head.n < known.n:
-            missing = known.n - self._head.n
-            log.error("%d entries are missing at the end of the audit log in %s", missing, self._folder)
-            # The chain goes on with a hole that anybody who reads it sees.
-            self._head = known
-            self._add("lost", count=missing)
+            self._found_broken(str(error), missing)
+        if (gap := self._missing(files_of(self._folder))) is not None and self._broken is None:
+            self._found_broken(gap, 0)
+
+    def _found_broken(self, what: str, missing: int) -> None:
+        """Somebody has changed the log.  It is said from now on, also if what is written later hangs together."""
+        log.error("the audit log was tampered with: %s; see `nearcast audit --verify`", what)
+        self._add("lost", count=missing, what="something was changed or taken away before")
+        if self._broken is None:
+            self._broken = Broken(self._head.n, what)
+            self._journal.write(puts=[Put(TABLE, BROKEN, msgspec.msgpack.encode(self._broken))])
 
     def statistics(self) -> AuditStatistics:
-        return AuditStatistics(self._head.n, len(self._waiting), self._lost, self._problem)
+        broken = None if self._broken is None else self._broken.what
+        return AuditStatistics(self._head.n, len(self._waiting), self._lost, self._problem, broken)
 
     # What is written
 
@@ -153,10 +194,10 @@ class Audit:
             self._handed, self._waiting, self._named = self._waiting, [], 0
             self._writing = self._worker.submit(self._write, self._handed)
 
-    def _written(self, done: Future[Head]) -> None:
+    def _written(self, done: Future[_Written]) -> None:
         self._writing = None
         try:
-            head = done.result()
+            written = done.result()
         except OSError as error:
             problem = f"the audit log cannot be written: {error.strerror}"
             if self._problem is None:
@@ -165,16 +206,27 @@ class Audit:
             self._try_again()
             return
         self._problem, self._handed = None, ()
-        if head != self._head:
-            self._head = head
-            self._journal.write(puts=[Put(TABLE, "head", msgspec.msgpack.encode(head))])
+        if written.missing is not None and self._broken is None:
+            self._found_broken(written.missing, 0)
+        if written.head != self._head:
+            self._head = head = written.head
+            puts = [Put(TABLE, HEAD, msgspec.msgpack.encode(head))]
+            if self._broken is not None and head.oldest > self._broken.n:
+                self._broken = None  # all of that time is gone, as retention has it
+                puts.append(Put(TABLE, BROKEN, None))
+            self._journal.write(puts=puts, then=lambda failed: self._noted(failed, written.surplus))
+
+    def _noted(self, failed: JournalFailed | None, surplus: Sequence[Path]) -> None:
+        """The journal knows where the log begins: before that, nobody misses anything.  What a fall leaves here, the next start takes."""
+        if failed is None and surplus and not self._closed:
+            self._worker.submit(_delete, surplus)
 
     def _try_again(self) -> None:
         """What could not be written comes before what has come since; what is too much is lost, and counted."""
         everything, seen = [*self._handed, *self._waiting], sum(map(len, self._seen.values()))
         self._handed, self._waiting, self._named = (), [], seen
         for at, did, parts in everything:
-            if did == "lost":
+            if did == "lost" and "what" not in parts:
                 self._untold += parts["count"]  # said again, with what is lost now
             elif len(self._waiting) >= MOST_WAITING or self._named >= MOST_NAMED:
                 self._lose(1)
@@ -182,7 +234,7 @@ class Audit:
                 self._named += len(parts.get("whom", ()))
                 self._waiting.append((at, did, parts))
 
-    def _write(self, waiting: Sequence[tuple[Instant, Did, dict[str, Any]]]) -> Head:
+    def _write(self, waiting: Sequence[tuple[Instant, Did, dict[str, Any]]]) -> _Written:
         """In the worker: nobody else writes."""
         n, before = self._head.n, self._head.hash
         lines = []
@@ -203,7 +255,10 @@ class Audit:
                 with contextlib.suppress(OSError):
                     os.ftruncate(file.fileno(), size)  # half a line would look like somebody's hand
                 raise
-        return Head(n, before, self._retain())
+        files = files_of(self._folder)
+        surplus = self._surplus(files)
+        oldest = max(self._head.oldest, first_of(files[len(surplus)])) if surplus else self._head.oldest
+        return _Written(Head(n, before, oldest), surplus, self._missing(files))
 
     def _file(self, first: int) -> Path:
         files = files_of(self._folder)
@@ -213,21 +268,28 @@ class Audit:
         write_whole(path.with_suffix(".after"), self._head.hash, mode=0o600)
         return path
 
-    def _retain(self) -> int:
-        """Delete the oldest files beyond age and size, never the last; the first entry that is left."""
-        files = files_of(self._folder)
-        total = sum(path.stat().st_size for path in files)
+    def _surplus(self, files: Sequence[Path]) -> list[Path]:
+        """The oldest files beyond age and size, never the last."""
+        states = [path.stat() for path in files]
+        total = sum(state.st_size for state in states)
         oldest = self._now() - self._settings.retention_age
-        while len(files) > 1:
-            path = files[0]
-            state = path.stat()
+        surplus = []
+        for path, state in list(zip(files, states, strict=True))[:-1]:
             if state.st_mtime_ns // 1_000 >= oldest and total <= self._settings.retention_size:
                 break
             total -= state.st_size
-            path.unlink()
-            path.with_suffix(".after").unlink(missing_ok=True)
-            files.pop(0)
-        return first_of(files[0])
+            surplus.append(path)
+        return surplus
+
+    def _missing(self, files: Sequence[Path]) -> str | None:
+        """What is not there at the beginning, although retention has left it."""
+        first = first_of(files[0]) if files else self._head.n + 1
+        return missing_at_the_beginning(self._folder, first, self._head) if first > self._head.oldest else None
+
+    @staticmethod
+    def _gone(files: Sequence[Path], oldest: int) -> list[Path]:
+        """Files that retention has left no longer, before a fall."""
+        return [path for path, after in pairwise(files) if first_of(after) <= oldest]
 
     def close(self) -> None:
         """All that waits is written."""
@@ -238,8 +300,15 @@ class Audit:
         self.flush()
         if self._writing is not None:
             self._finish(self._writing)
+        self._closed = True
         self._worker.shutdown()
 
-    def _finish(self, writing: Future[Head]) -> None:
+    def _finish(self, writing: Future[_Written]) -> None:
         writing.exception()  # waits
         self._written(writing)
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for path in files:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".after").unlink(missing_ok=True)

@@ -1,15 +1,15 @@
 """Entries of the audit log: one JSON object a line, each with a hash over itself and the one before.
 
-Whoever changes, leaves out or moves a line breaks the chain from there on.  What is cut off at the end leaves a chain that is whole: so the journal, another file,
-keeps how far it reached.  That shows slips and clumsy hands; whoever may write both files can write a new chain, unless its head was noted elsewhere (`nearcast audit`
-prints it).
+Whoever changes, leaves out or moves a line breaks the chain from there on.  What is cut off at an end, or written anew with hashes of its own, leaves a chain that is
+whole: so the journal, another file, keeps the hash of the last entry, which is the oldest that retention has left, and that something was found wrong once.  That shows
+slips and clumsy hands; whoever may write both files can write a new chain, unless its head was noted elsewhere (`nearcast audit` prints it).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -19,6 +19,11 @@ from nearcast.errors import InvalidRecord
 from nearcast.model.time import Instant
 
 SUFFIX: Final = ".log"
+TABLE: Final = "audit"
+"""What the journal knows of it: ``known_in``."""
+
+HEAD: Final = "head"
+BROKEN: Final = "broken"
 BEGINNING: Final = "0" * 64
 """Before the first entry."""
 
@@ -47,10 +52,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the message in the journal."""
 
     what: str | None = None
-    """Of a command."""
+    """Of a command; or of what was found of a log that was changed."""
 
     count: int | None = None
-    """Of entries that were lost."""
+    """Of entries that were lost; ``what`` then: somebody has taken or changed them, and the broker has found that."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -62,11 +67,30 @@ class Head(msgspec.Struct, frozen=True):
     """The first entry that retention has left."""
 
 
+class Broken(msgspec.Struct, frozen=True):
+    """The broker found that somebody had changed the log: it is said until retention has taken everything of that time."""
+
+    n: int
+    """The last entry before it was found."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the journal knows of the log."""
+
+    head: Head = field(default_factory=Head)
+    broken: Broken | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     first: int
     head: Head
     files: int
+    lost: int = 0
+    """Entries that the broker had to leave out, since the disk did not keep up."""
 
 
 class Line(NamedTuple):
@@ -120,9 +144,19 @@ def _read(line: bytes, path: Path, number: int) -> Line:
         raise InvalidRecord(f"{path}, line {number}: is no entry of an audit log; it was changed") from None
 
 
-def verified(folder: Path, known: Head | None = None) -> Verified:
-    """The whole chain; ``InvalidRecord`` says where it breaks.  ``known`` is how far it reached, as the journal has it."""
-    head, first, files = Head(), 0, files_of(folder)
+def known_in(rows: Mapping[str, bytes]) -> Known:
+    """What rows of the journal's table say."""
+    head, broken = rows.get(HEAD), rows.get(BROKEN)
+    return Known(
+        Head() if head is None else msgspec.msgpack.decode(head, type=Head),
+        None if broken is None else msgspec.msgpack.decode(broken, type=Broken),
+    )
+
+
+def verified(folder: Path, known: Head | None = None, broken: Broken | None = None) -> Verified:
+    """The whole chain; ``InvalidRecord`` says where it breaks.  ``known`` and ``broken`` as the journal has them (``known_in``)."""
+    head, first, files, lost = Head(), 0, files_of(folder), 0
+    stand_in: Entry | None = None
     begins = {first_of(path): path for path in files}
     for entry, digest, body, path in entries(folder):
         if not first:
@@ -134,13 +168,28 @@ def verified(folder: Path, known: Head | None = None) -> Verified:
             raise InvalidRecord(f"{path}: does not go on where the file before it ends")
         if _hash(head.hash, body) != digest or (known is not None and entry.n == known.n and digest != known.hash):
             raise InvalidRecord(f"{path}: entry {entry.n}, or one before it, was changed")
+        if entry.did == "lost":
+            lost += entry.count or 0
+            stand_in = stand_in or (entry if entry.what is not None else None)
         head = Head(entry.n, digest, first)
     if known is not None:
         if head.n < known.n:
-            raise InvalidRecord(f"{folder}: entries {head.n + 1} to {known.n} are missing at the end")
+            raise InvalidRecord(_missing_at_the_end(folder, head.n, known))
         if first > known.oldest:
-            raise InvalidRecord(f"{folder}: entries {known.oldest} to {first - 1} are missing at the beginning")
-    return Verified(first, head, len(files))
+            raise InvalidRecord(missing_at_the_beginning(folder, first, known))
+    if broken is not None:
+        raise InvalidRecord(f"{broken.what}; the broker found that after entry {broken.n}, and has gone on since")
+    if stand_in is not None:
+        raise InvalidRecord(f"{folder}: entry {stand_in.n} stands for others: {stand_in.what}")
+    return Verified(first, head, len(files), lost)
+
+
+def _missing_at_the_end(folder: Path, last: int, known: Head) -> str:
+    return f"{folder}: entries {last + 1} to {known.n} are missing at the end"
+
+
+def missing_at_the_beginning(folder: Path, first: int, known: Head) -> str:
+    return f"{folder}: entries {known.oldest} to {first - 1} are missing at the beginning"
 
 
 def _before(path: Path) -> str:
@@ -154,19 +203,59 @@ def _before(path: Path) -> str:
 def last_of(folder: Path) -> Head:
     """Where to go on, without reading more than the last file; what a fall has left unfinished is cut off."""
     files = files_of(folder)
+    if files:
+        last = files[-1]
+        data = last.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with last.open("r+b") as file:
+                file.truncate(whole)
+    return last_seen(folder)
+
+
+def last_seen(folder: Path) -> Head:
+    """The same, and nothing is changed: a broker may be writing."""
+    files = files_of(folder)
     if not files:
         return Head()
-    last = files[-1]
-    data = last.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        with last.open("r+b") as file:
-            file.truncate(whole)
-    lines = data[:whole].splitlines(keepends=True)
+    last, oldest = files[-1], first_of(files[0])
+    lines = _lines(last)
     if not lines:
-        return Head(first_of(last) - 1, _before(last), first_of(files[0]))
+        return Head(first_of(last) - 1, _before(last), oldest)
     read = _read(lines[-1], last, len(lines))
-    return Head(read.entry.n, read.hash, first_of(files[0]))
+    return Head(read.entry.n, read.hash, oldest)
+
+
+def _lines(path: Path) -> list[bytes]:
+    """All that are whole."""
+    data = path.read_bytes()
+    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+
+
+def check_end(folder: Path, last: Head, known: Head) -> None:
+    """``InvalidRecord`` if the end of the log (``last_of``) is not what the journal knows of it, or what came after that."""
+    if last.n < known.n:
+        raise InvalidRecord(_missing_at_the_end(folder, last.n, known))
+    if not known.n:
+        return
+    before = known.hash
+    for n, (entry, digest, body, path) in enumerate(_end(folder, last.n - known.n + 1), known.n):
+        right = digest == known.hash if n == known.n else digest == _hash(before, body)
+        if entry.n != n or not right:
+            raise InvalidRecord(f"{path}: entry {n}, or one before it, was changed")
+        before = digest
+
+
+def _end(folder: Path, count: int) -> list[Line]:
+    """The last entries, without reading more files than these stand in."""
+    found: list[Line] = []
+    for path in reversed(files_of(folder)):
+        lines = _lines(path)
+        first = max(0, len(lines) - (count - len(found)))
+        found[:0] = [_read(line, path, number) for number, line in enumerate(lines[first:], first + 1)]
+        if len(found) >= count:
+            break
+    return found
 
 
 def about(identity: str, found: Entry) -> bool:

@@ -48,6 +48,9 @@ class Erasure:
     dismiss: Callable[[Plan], None] = _nothing
     """Have the person leave, and all that is in memory of it go; from then on it is not let in."""
 
+    purge: Callable[[Plan], None] = _nothing
+    """The journal has nothing of the person any more: forget what was read of it before."""
+
     def carry_out(self, plan: Plan) -> Plan:
         """Until nothing of it is left in journal, lake and map; gives the plan, for what jobs have made."""
         if plan.done:
@@ -96,7 +99,7 @@ class Erasure:
         subject = plan.subject()
         self._learn(subject)
         clients = clients_of(self.journal, subject)
-        counts = Counts(state=sum(1 for _ in rows_of(self.journal, subject, clients)))
+        counts = Counts(state=sum(1 for _ in rows_of(self.journal, subject, clients, plan.users)))
         counts = counts.with_journal(in_journal.erase(self.journal, subject, self._step("journal"), dry=True))
         files = parquet.files_below(self.lake)
         return counts.with_lake(parquet.erase(files, subject, self._step("lake"), dry=True))
@@ -104,12 +107,13 @@ class Erasure:
     def _erased(self, plan: Plan) -> Plan:
         subject = plan.subject()
         clients = clients_of(self.journal, subject)
-        rows = list(rows_of(self.journal, subject, clients))
+        rows = list(rows_of(self.journal, subject, clients, plan.users))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self._on_disk(rows[start : start + _ROWS_AT_ONCE])
         counts = Counts(state=len(rows)).with_journal(
             in_journal.erase(self.journal, subject, self._step("erasing from the journal"))
         )
+        self.purge(plan)
         # What was read of the journal before may be on its way to the lake.
         self.settle()
         parquet.clear_drafts(self.lake)

@@ -41,6 +41,9 @@ class ErasingStatistics:
 @dataclass(slots=True, eq=False)
 class LiveErasing:
     broker: Broker
+    purging: list[Callable[[Plan], None]] = field(default_factory=list)
+    """Told who was erased when nothing of it stands in the journal any more, by whoever remembers what it has read there."""
+
     _task: asyncio.Task[None] | None = None
     _erased: int = 0
     _told: float = field(default=0.0)
@@ -91,7 +94,12 @@ class LiveErasing:
             broker.archive.settled,
             self._report,
             lambda plan: self._on_loop(lambda: self._dismiss(plan)),
+            lambda plan: self._on_loop(lambda: self._purge(plan)),
         )
+
+    def _purge(self, plan: Plan) -> None:
+        for purge in self.purging:
+            purge(plan)
 
     def _on_loop(self, function: Callable[[], None]) -> None:
         """From the worker thread; waits until it is done."""
@@ -115,9 +123,7 @@ class LiveErasing:
         broker.batching.settle()
         for session in [each for each in broker.sessions if self._is_of(plan, subject, each)]:
             self._end(session)
-        for client in plan.clients:
-            if client not in broker.sessions.all:
-                broker.observation.silence(client)
+        self._unnamed(plan, frozenset(client for client in plan.clients if client not in broker.sessions.all))
         gone = subject.offsets
         retained = broker.retained
         topics = retained.of(subject.is_one)
@@ -135,6 +141,21 @@ class LiveErasing:
             for key in subject.keys:
                 broker.federation.custody.cancel(key)
         broker.journal.write(puts=puts)
+
+    def _unnamed(self, plan: Plan, clients: frozenset[str]) -> None:
+        """Nobody is told of it any more, asks to be, or lets it observe: others name it there, and whoever comes under that name is somebody else."""
+        broker = self.broker
+        for client in clients:
+            broker.observation.silence(client)
+        for session in list(broker.sessions):
+            consent = broker.presence.consent(session.client)
+            rest = None if consent is None else consent.without(plan.users, clients)
+            if rest is not None and rest is not consent:
+                broker.presence.observable(session, rest)
+            for held in list(session.held.values()):
+                wanted = held.observation
+                if wanted is not None and (wanted.who in clients or wanted.around in clients):
+                    broker.journal.write(puts=broker.subscribing.end(session, held))
 
     def _is_of(self, plan: Plan, subject: Subject, session: Session) -> bool:
         user = self.broker.sessions.users.get(session.client)

@@ -68,6 +68,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     """Why it could not be carried out."""
 
+    @property
+    def users(self) -> frozenset[str]:
+        """Its names, as others know them."""
+        return frozenset() if self.user is None else frozenset({self.user})
+
     def subject(self) -> Subject:
         return Subject(
             frozenset(self.identities),

@@ -20,7 +20,7 @@ from nearcast.broker.federation.roaming import HOMES
 from nearcast.broker.federation.wire import RELAY, UNPUBLISH, event_body, relay_body, unpublish_body
 from nearcast.broker.observation.notices import NOTICES, NoticeRow
 from nearcast.broker.observation.stays import STAYS, StayRow
-from nearcast.broker.presence import PRESENCE
+from nearcast.broker.presence import PRESENCE, PresenceRow
 from nearcast.broker.proximities import PROXIMITIES
 from nearcast.broker.publishing.retained import RETAINED, RetainedRow
 from nearcast.broker.schemes.scheming import CLIENTS as SCHEME_CLIENTS
@@ -33,6 +33,7 @@ from nearcast.errors import InvalidInput
 from nearcast.journal import Journal, Put
 from nearcast.journal.erasure.subject import Subject
 from nearcast.mqtt import names
+from nearcast.mqtt.observations import consent_in
 from nearcast.mqtt.requests import subscription_request
 
 _BY_CLIENT: Final = frozenset(
@@ -73,8 +74,10 @@ def clients_of(journal: Journal, subject: Subject) -> frozenset[str]:
     return frozenset(mine - taken)
 
 
-def rows_of(journal: Journal, subject: Subject, clients: frozenset[str]) -> Iterator[Put]:
-    """What is to be deleted; for a worker thread."""
+def rows_of(
+    journal: Journal, subject: Subject, clients: frozenset[str], users: frozenset[str] = frozenset()
+) -> Iterator[Put]:
+    """What is to be deleted, or to stand in its place; ``users``: the person's names.  For a worker thread."""
     needles = [identity.encode() for identity in subject.identities]
     for table in journal.tables():
         judge = _JUDGES.get(table, _nobodys)
@@ -84,6 +87,16 @@ def rows_of(journal: Journal, subject: Subject, clients: frozenset[str]) -> Iter
             named = any(needle in value or needle in key.encode() for needle in needles)
             if by_client or named or judge(subject, clients, key, value):
                 yield Put(table, key, None)
+            elif table == PRESENCE and (rest := _agreed_without(value, users, clients)) is not None:
+                yield Put(table, key, rest)
+
+
+def _agreed_without(value: bytes, users: frozenset[str], clients: frozenset[str]) -> bytes | None:
+    """Somebody else lets the person observe it, by name: what is left of that; nothing, if it does not."""
+    row = msgspec.msgpack.decode(value, type=PresenceRow)
+    consent = consent_in(row.observable)
+    rest = consent.without(users, clients)
+    return None if rest is consent else msgspec.msgpack.encode(msgspec.structs.replace(row, observable=rest.payload()))
 
 
 def _nobodys(_subject: Subject, _clients: frozenset[str], _key: str, _value: bytes) -> bool:

@@ -40,6 +40,10 @@ class BrokerCollector(Collector):
             "journal_waiting_bytes": ("Bytes that wait for the disk.", now.journal.waiting_bytes),
             "journal_head": ("Offset that the next record will get.", now.journal.head),
             "lake_writable": ("1 if the last export to the lake succeeded.", float(now.archive.problem is None)),
+            "audit_whole": (
+                "0 if the broker has found that somebody changed its audit log.",
+                float(now.audit.broken is None),
+            ),
             "lake_exported": ("Offset below which everything is in the lake.", now.archive.exported),
         }
         counters: Numbers = {
@@ -56,6 +60,7 @@ class BrokerCollector(Collector):
                 "Writes that did not reach the disk, and were refused.",
                 now.journal.failed_writes,
             ),
+            "audit_lost_entries": ("Entries that the audit log had no room for.", now.audit.lost),
             "transitions": ("Exchanges of filter schemes.", self._broker.scheming.live.status().transitions),
         }
         if now.federation is not None:

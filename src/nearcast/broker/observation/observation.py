@@ -124,18 +124,25 @@ class Observation:
         client, consent = session.client, self._presence.consent(session.client)
         puts: list[Put] = []
         for watch in self._watches.staying:
-            if consent is None and client in watch.stays and watch.session.client != client:
+            observer = watch.session
+            if observer.client == client:
+                continue
+            may, might = self._consents(consent, observer), self._consents(before, observer)
+            if may != might:
+                # Whoever may know of it now is told of nothing that was before: a visit begins with the permission.
                 puts += self._stays.set(watch, client, None)
-            elif consent is not None and before is None:
-                puts += self._begin_stay(watch, client)
+                puts += self._begin_stay(watch, client) if may else ()
         self._write(puts)
         if self._watches.is_around:
             self._place(client)
         if before is not None:
-            for observer in {*self._watches.observers(), *self._notices.observers()}:
-                other = self._sessions.all.get(observer)
-                if other is not None and observer != client and not self._permits(other, client):
+            for name in {*self._watches.observers(), *self._notices.observers()}:
+                other = self._sessions.all.get(name)
+                if other is not None and name != client and other.queue and not self._permits(other, client):
                     self._notices.withdraw(other, client)
+
+    def _consents(self, consent: Consent | None, observer: Session) -> bool:
+        return consent is not None and consent.permits(observer.client, self._sessions.users.get(observer.client))
 
     def _begin_stay(self, watch: Watch, client: str) -> list[Put]:
         position = self._presence.fixed(client)
@@ -171,8 +178,7 @@ class Observation:
     def _permits(self, observer: Session, who: str) -> bool:
         if observer.client == who:
             return True
-        consent = self._presence.consent(who)
-        if consent is None or not consent.permits(observer.client, self._sessions.users.get(observer.client)):
+        if not self._consents(self._presence.consent(who), observer):
             return False
         return observer.rights is None or observer.rights.may_observe
 

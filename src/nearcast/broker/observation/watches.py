@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -77,6 +78,23 @@ class Met(NamedTuple):
     """Where the other one of the two is."""
 
 
+class _Ring:
+    """Clients around whom somebody watches at about the same distance: each ring is searched by itself, so that who asks for far around makes it
+    no slower to find those who are asked for nearby.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.metres: Final = 2.0**number
+        self.standing: Final = Standing()
+        self.watches: Final[dict[str, dict[Key, Watch]]] = {}
+        """By whom they are around."""
+
+    @staticmethod
+    def number(metres: float) -> int:
+        """The smallest that reaches so far."""
+        return max(0, math.ceil(math.log2(metres))) if metres > 1.0 else 0
+
+
 class Watches:
     def __init__(self) -> None:
         self._watches: Final[dict[Key, Watch]] = {}
@@ -86,9 +104,8 @@ class Watches:
         self._around: Final[dict[str, dict[Key, Watch]]] = {}
         """By whom they are around."""
 
-        self._anchors: Final = Standing()
+        self._rings: Final[dict[int, _Ring]] = {}
         self._others: Final = Standing()
-        self._farthest = 0.0
 
     def __len__(self) -> int:
         return len(self._watches)
@@ -131,7 +148,11 @@ class Watches:
                 self._staying[watch.key] = watch
         else:
             self._around.setdefault(watch.anchor, {})[watch.key] = watch
-            self._farthest = max(self._farthest, watch.wanted.metres)
+            number = _Ring.number(watch.wanted.metres)
+            ring = self._rings.get(number)
+            if ring is None:
+                ring = self._rings[number] = _Ring(number)
+            ring.watches.setdefault(watch.anchor, {})[watch.key] = watch
 
     def remove(self, key: Key) -> Watch | None:
         watch = self._watches.pop(key, None)
@@ -144,14 +165,16 @@ class Watches:
         if watch.anchor is None:
             self._fences.remove(key)
             return watch
-        around = self._around[watch.anchor]
-        del around[key]
-        if not around:
-            del self._around[watch.anchor]
-            self._anchors.remove(watch.anchor)
-        every = (each.wanted.metres for watches in self._around.values() for each in watches.values())
-        if watch.wanted.metres == self._farthest:
-            self._farthest = max(every, default=0.0)
+        number = _Ring.number(watch.wanted.metres)
+        ring = self._rings[number]
+        for around in (self._around, ring.watches):
+            del around[watch.anchor][key]
+            if not around[watch.anchor]:
+                del around[watch.anchor]
+        if watch.anchor not in ring.watches:
+            ring.standing.remove(watch.anchor)
+        if not ring.watches:
+            del self._rings[number]
         return watch
 
     # Fences
@@ -187,7 +210,8 @@ class Watches:
 
     def stands(self, client: str, way: Way, *, observable: bool) -> None:
         """Where it is after a way, for whoever moves next."""
-        for among, belongs in ((self._anchors, client in self._around), (self._others, observable)):
+        rings = ((ring.standing, client in ring.watches) for ring in self._rings.values())
+        for among, belongs in (*rings, (self._others, observable)):
             if belongs and way.after is not None:
                 among.put(client, way.after)
             else:
@@ -196,10 +220,11 @@ class Watches:
     def met(self, number: int, client: str, way: Way, *, observable: bool) -> Iterator[Met]:
         """Whom a client passes at a distance that somebody asks for; then it stands where it is."""
         if observable:
-            for anchor in self._anchors.along(way, self._farthest):
-                if anchor != client:
-                    standing = self._anchors.point(anchor)
-                    yield from self._meetings(number, way, self._around[anchor], standing, client)
+            for ring in self._rings.values():
+                for anchor in ring.standing.along(way, ring.metres):
+                    if anchor != client:
+                        standing = ring.standing.point(anchor)
+                        yield from self._meetings(number, way, ring.watches[anchor], standing, client)
         own = self._around.get(client)
         if own:
             farthest = max(watch.wanted.metres for watch in own.values())

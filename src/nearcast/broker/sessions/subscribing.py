@@ -153,7 +153,8 @@ class Subscribing:
     def unsubscribe(
         self, session: Session, patterns: Sequence[str], properties: Properties, acknowledge: Unsubscribed
     ) -> None:
-        codes, puts, entries, ended = [], [], [], []
+        codes, entries, ended = [], [], []
+        puts: list[Put] = []
         now = self.now()
         for pattern in patterns:
             try:
@@ -165,13 +166,10 @@ class Subscribing:
                 codes.append(UnsubAckReasonCode.NO_SUBSCRIPTION_EXISTED)
                 continue
             codes.append(UnsubAckReasonCode.SUCCESS)
-            self.past.end(session, held)
-            self.router.unsubscribe(session, held)
+            puts += self.end(session, held)
             ended.append(held)
             if held.observation is None:
                 entries.append(_entry(session, held, "unsubscribed", now))
-            if session.durable:
-                puts.append(self.sessions.subscription_row(session, held.subscription.id, None))
 
         def written(failed: JournalFailed | None) -> None:
             if failed is None:
@@ -186,6 +184,12 @@ class Subscribing:
             self.journal.write(entries, puts, written)
         else:
             written(None)
+
+    def end(self, session: Session, held: Held) -> list[Put]:
+        """It is over, whoever wants it so; what is to be written for that."""
+        self.past.end(session, held)
+        self.router.unsubscribe(session, held)
+        return [self.sessions.subscription_row(session, held.subscription.id, None)] if session.durable else []
 
     # What is there already
 

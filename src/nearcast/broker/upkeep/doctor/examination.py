@@ -9,6 +9,7 @@ from typing import Final
 
 from nearcast.broker.settings import BrokerSettings, Port, load
 from nearcast.broker.upkeep.doctor import kept, machine, secrets
+from nearcast.broker.upkeep.doctor.audit import audit
 from nearcast.broker.upkeep.doctor.findings import Finding, note, ok, problem
 from nearcast.broker.upkeep.doctor.lake import lake
 from nearcast.errors import InvalidInput
@@ -52,6 +53,7 @@ def examine(
         ("users", partial(secrets.users, settings)),
         ("journal", partial(kept.journal, settings.data, quick=quick)),
         ("identities", partial(kept.identities, settings.data, quick=quick)),
+        ("audit", partial(audit, settings.data, quick=quick)),
         ("lake", lambda: lake(settings.lake, lambda: kept.exported(settings.data), quick=quick)),
         *further,
     )
