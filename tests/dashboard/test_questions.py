@@ -20,6 +20,7 @@ from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.recorded import find_event
 from nearcast.broker.server import Server
 from nearcast.dashboard import one_client, past, tables
+from nearcast.dashboard import turns as turns_of
 from nearcast.journal.archive import Archive
 from nearcast.model.time import to_text
 
@@ -290,7 +291,8 @@ def test_whoever_turns_over_tables_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, words: dict[str, str]
 ) -> None:
     """Between some sessions and the next ones, everything else has its turn."""
-    monkeypatch.setattr(tables, "AT_ONCE", 1)
+    monkeypatch.setattr(turns_of, "AT_ONCE", 1)
+    monkeypatch.setattr(turns_of, "A_TURN", 0.0)
 
     async def story(server: Server, _: httpx.AsyncClient) -> None:
         turns = 0
