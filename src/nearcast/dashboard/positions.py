@@ -62,6 +62,12 @@ class Positions:
             self.schemes[number], self.roles[number] = scheme, role
             self._marked[number] = True
 
+    def renumber(self, column: npt.NDArray[np.uint8], old: int, new: int) -> None:
+        """Of schemes or of roles, one has another number."""
+        concerned = column == old
+        column[concerned] = new
+        self._marked |= concerned
+
     def show_again(self, number: int) -> None:
         """Tell of it at the next look, even if nothing has changed by then."""
         if number < len(self._marked):
