@@ -27,7 +27,7 @@ log: Final = logging.getLogger(__name__)
 EVERY: Final = 2
 """Ticks between two looks."""
 
-SHARE: Final = 0.04
+SHARE: Final = 0.02
 """Of the loop's time, at most, goes into looks."""
 
 MOST_KNOWN: Final = 2 * MOST

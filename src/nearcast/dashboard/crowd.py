@@ -6,6 +6,7 @@ client: a few in every period, those first of whom nothing is known yet.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -84,6 +85,9 @@ class Crowd:
         self.roles: Final = Kinds(MOST_ROLES)
         self._ids: list[str | None] = []
         self.names: Final[dict[int, str]] = {}
+        self._new: Final = deque[int]()
+        """Of whom nothing is known yet."""
+
         self._next = 0
         self._transitions = 0
         self._hurry = 0
@@ -93,9 +97,8 @@ class Crowd:
         """What is new; none if nothing is.  After the positions' look, which makes room for marks."""
         schemes, roles = tuple(self.schemes.words), tuple(self.roles.words)
         add, gone = self._renamed()
-        for number, client in add.items():
-            self._mark(number, client)
-            self._positions.show_again(number)  # it may be just where the one was who had that number before
+        self._positions.show_again(list(add))  # they may be just where those were who had these numbers before
+        self._new.extend(add)
         self._mark_some()
         self._tidy()
         other_schemes, other_roles = schemes != tuple(self.schemes.words), roles != tuple(self.roles.words)
@@ -131,11 +134,15 @@ class Crowd:
         if live.transitions != self._transitions:
             self._transitions, self._hurry = live.transitions, CALM
         self._hurry = max(0, self._hurry - 1)
-        for _ in range(min(size, A_LOOK_AFTER_CHANGES if self._hurry else A_LOOK)):
-            self._next = (self._next + 1) % size
-            client = self.names.get(self._next)
+        most = min(size, A_LOOK_AFTER_CHANGES if self._hurry or self._new else A_LOOK)
+        for _ in range(most):
+            if self._new:
+                number = self._new.popleft()
+            else:
+                number = self._next = (self._next + 1) % size
+            client = self.names.get(number)
             if client is not None:
-                self._mark(self._next, client)
+                self._mark(number, client)
 
     def _tidy(self) -> None:
         """Now and then; at once where pages know of a word that has moved, but not yet that its old place is gone."""
