@@ -25,6 +25,7 @@ As a tree:
     ├── HistoryNeeded                      the question is about the past or the future; the present cannot answer it
     ├── ObserverActed                      an analyzer or a metric tried to change what it only may watch
     ├── TransitionFailed                   a mechanism could not be exchanged; the old one goes on
+    ├── ChangedMeanwhile                   somebody else has changed what was to be changed
     ├── JournalFailed                      the journal cannot be opened, read or written; the message says what to do
     │   └── OffsetTrimmed                  what was asked for was deleted by retention
     ├── BackupFailed                       a backup cannot be made, read or restored; nothing half-done was left
@@ -140,6 +141,10 @@ class InvalidPlan(InvalidInput):
 
 class TransitionFailed(NearcastError):
     """A mechanism could not be exchanged, or its state not be set; the old one goes on as if nothing had been asked."""
+
+
+class ChangedMeanwhile(NearcastError):
+    """Somebody else has changed what was to be changed; it is as they left it."""
 
 
 class InvalidSettings(InvalidInput):

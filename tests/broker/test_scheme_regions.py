@@ -212,10 +212,16 @@ def test_a_plan_of_which_a_part_fails_leaves_everything_as_it_was(monkeypatch: p
     market, castle = region("market", 120, 160, 300, STE), region("castle", -200, -150, 300, FINE_AND_FORGETFUL)
     transition, failing = HandedBroker.transition, {STE}
 
-    def fail(broker: HandedBroker, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
+    def fail(
+        broker: HandedBroker,
+        scheme: MechanismSpec,
+        clients: Iterable[Address] | None = None,
+        *,
+        region: str | None = None,
+    ) -> None:
         if scheme in failing:
             raise TransitionFailed(f"no {scheme}")
-        transition(broker, scheme, clients)
+        transition(broker, scheme, clients, region=region)
 
     monkeypatch.setattr(HandedBroker, "transition", fail)
     for elsewhere in (None, FORGETFUL):

@@ -13,9 +13,7 @@ from tests.dashboard.test_doors import RULES, with_users
 from tests.waiting import until
 
 import nearcast
-from nearcast.broker.schemes.live import LiveSchemes
 from nearcast.broker.server import Server
-from nearcast.dashboard.cells import EVERY, CellWatch
 from nearcast.model.geometry import Point
 
 HERE = Point(49.8728, 8.6512)
@@ -103,7 +101,7 @@ def test_rules_decide_as_soon_as_they_are_changed(tmp_path: Path) -> None:
         async def rules(text: str) -> httpx.Response:
             return await client.put("/dashboard/api/rules", json={"text": text}, headers=WORD)
 
-        assert (await client.get("/dashboard/api/rules")).json() == {"text": ""}
+        assert (await client.get("/dashboard/api/rules")).json()["text"] == ""
         async with sdk(server, "ada") as ada, ada.subscribe("traffic/#", within=500):
             await ada.update(lat=HERE.lat, lon=HERE.lon)
             await until(lambda: live.takes_part("ada"))
@@ -116,7 +114,51 @@ def test_rules_decide_as_soon_as_they_are_changed(tmp_path: Path) -> None:
             assert (await rules(answer.json()["text"])).json() == answer.json()
             assert (await rules(CROWD.format(above=1000))).status_code == 200
             await until(lambda: str(live.status().scheme) == "RADIAL")  # the rule that held is gone
-            assert (await rules("")).json() == {"text": ""}
+            assert (await rules("")).json()["text"] == ""
+
+    shown(tmp_path, story, **on_ground())
+
+
+def test_nobody_deletes_rules_that_it_has_not_read(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async def change(above: int, version: str | None) -> httpx.Response:
+            asked = {"text": CROWD.format(above=above), "version": version}
+            return await client.put("/dashboard/api/rules", json=asked, headers=WORD)
+
+        read = (await client.get("/dashboard/api/rules")).json()["version"]
+        first = await change(1_000, read)
+        assert first.status_code == 200, first.text
+        second = await change(2_000, read)
+        assert second.status_code == 409
+        assert "somebody on this machine" in second.json()["detail"]
+        assert (await client.get("/dashboard/api/rules")).json() == first.json()
+        assert (await change(2_000, first.json()["version"])).status_code == 200
+        assert (await change(3_000, None)).status_code == 200  # a script that wants them whatever held
+
+    shown(tmp_path, story)
+
+
+def test_one_client_is_moved_whatever_its_name(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with (
+            sdk(server, "my car, red") as car,
+            sdk(server, "bob") as bob,
+            looking(server) as page,
+            car.subscribe("traffic/#", within=500),
+            bob.subscribe("traffic/#", within=500),
+        ):
+            for each in (car, bob):
+                await each.update(lat=HERE.lat, lon=HERE.lon)
+            live = server.broker.scheming.live
+            await until(lambda: live.takes_part("my car, red") and live.takes_part("bob"))
+            await page.until(lambda page: page.of("tick"))
+            answer = await command(client, "EGRID(factor=10)", clients=["my car, red"])
+            assert answer.status_code == 200, answer.text
+            await page.until(lambda page: page.of("transition"))
+            [told] = page.of("transition")
+            assert (told["from"], told["to"]) == ("RADIAL", "EGRID(factor=10)")
+            assert (told["clients"], told["region"]) == (1, None)
+            assert str(live.scheme_of("bob")) == "RADIAL"
 
     shown(tmp_path, story, **on_ground())
 
@@ -187,33 +229,3 @@ def test_every_route_of_data_is_closed_to_those_who_may_not(tmp_path: Path) -> N
                     assert "guest-17" not in answer.text
 
     shown(tmp_path, story, access=RULES)
-
-
-def test_who_begins_to_look_keeps_nothing_from_those_who_look_already(tmp_path: Path) -> None:
-    async def story(server: Server, _: httpx.AsyncClient) -> None:
-        live, watch = server.broker.scheming.live, CellWatch(server.broker)
-
-        def told() -> dict[str, bool]:
-            """Of each scheme that something is told of in the next ticks, whether there are cells."""
-            cells = [each for _ in range(EVERY) for each in watch.changed()]
-            return {each.scheme: bool(each.features["features"]) for each in cells}  # type: ignore[attr-defined]
-
-        async with sdk(server, "ada") as ada, ada.subscribe("traffic/#", within=500):
-            await ada.update(lat=HERE.lat, lon=HERE.lon)
-            await until(lambda: live.takes_part("ada"))
-            assert told() == {}
-            for scheme, expected in (
-                ("EGRID(factor=10)", {"EGRID(factor=10)": True}),
-                ("RADIAL", {"EGRID(factor=10)": False}),
-            ):
-                live.transition(scheme)
-                await until(lambda: _settled(live))
-                watch.standing()  # somebody else has come
-                assert told() == expected
-                assert told() == {}
-
-    shown(tmp_path, story, **on_ground())
-
-
-def _settled(live: LiveSchemes) -> bool:
-    return not live.status().waiting and not live.status().overlaps

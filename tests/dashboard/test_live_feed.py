@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from tests.broker.talker import talking
 from tests.dashboard.looking import looking, shown
+from tests.dashboard.test_commands import on_ground
 from tests.waiting import until
 
 from nearcast.broker.server import Server
@@ -193,6 +195,114 @@ def test_kinds_that_do_not_fit_are_not_remembered() -> None:
     assert set(numbers[MOST_KINDS - 1 :]) == {0}
     assert len(kinds.words) == len(kinds._numbers) == MOST_KINDS
     assert role_of({"": {"role": "x" * 10_000}}) == "x" * LONGEST_KIND
+
+
+def test_words_that_nobody_has_are_forgotten() -> None:
+    kinds = Kinds()
+    of = [kinds.number(word) for word in ("a", "b", "c", "d")]
+    assert of == [1, 2, 3, 4]
+
+    def counts() -> list[int]:
+        return [of.count(number) for number in range(len(kinds.words))]
+
+    assert kinds.tidy(counts()) is None
+    of[3] = 0  # the last goes at once
+    assert kinds.tidy(counts()) is None
+    assert kinds.words == ["", "a", "b", "c"]
+    of[0] = 0  # in the place of one before comes the last
+    assert kinds.tidy(counts()) == (3, 1)
+    assert kinds.words == ["", "c", "b", "c"]  # until those who have it are told
+    of[2] = kinds.number("c")
+    assert of[2] == 1
+    assert kinds.tidy(counts()) is None
+    assert kinds.words == ["", "c", "b"]
+    assert kinds.number("a") == 3
+
+
+def test_a_client_that_changes_its_role_leaves_nothing_in_the_legend(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with talking(server, "evil") as evil, talking(server, "ada") as ada, looking(server) as page:
+            for talker in (evil, ada):
+                await report(talker, HERE)
+            for number in range(10):
+                await evil.tell("$nearcast/context/me", json.dumps({"role": f"junk {number}"}).encode())
+                await page.until(lambda page, number=number: page.kind_of("evil") == ("", f"junk {number}"))  # type: ignore[misc]
+                if number == 4:
+                    await ada.tell("$nearcast/context/me", b'{"role": "medic"}')
+                    await page.until(lambda page: page.kind_of("ada") == ("", "medic"))
+            await page.until(lambda page: sorted(page.roles) == ["", "junk 9", "medic"])
+            await page.until(lambda page: page.kind_of("evil") == ("", "junk 9"))
+            await page.until(lambda page: page.kind_of("ada") == ("", "medic"))
+
+    shown(tmp_path, story, dashboard={"period": 50_000})
+
+
+def test_who_begins_is_told_what_was_while_it_was_away(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        live = server.broker.scheming.live
+        async with looking(server) as first:
+            await first.until(lambda page: len(page.of("tick")) == 2)
+            assert first.hello["transitions"] == []
+            life = first.hello["life"]
+        live.transition("EGRID(factor=10)")
+        async with looking(server) as page:
+            await page.until(lambda page: page.hellos)
+            [done] = page.hello["transitions"]
+            assert (done["from"], done["to"], done["clients"]) == ("RADIAL", "EGRID(factor=10)", 0)
+            assert abs(done["at_us"] - server.broker.clock.now()) < 60_000_000
+            told = first.hello["ticks"] + [{"at_us": each["at_us"], "load": each["load"]} for each in first.of("tick")]
+            assert page.hello["ticks"][: len(told)] == told
+            assert page.hello["life"] == life
+
+    shown(tmp_path, story, **on_ground())
+
+
+def test_one_page_too_many_is_told_so(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with looking(server) as page:
+            await page.until(lambda page: page.of("tick"))
+            async with looking(server) as other:
+                await other.connection.wait_closed()
+                assert other.connection.close_code == 4429
+                assert "1 pages are open already" in (other.connection.close_reason or "")
+            await page.until(lambda page: len(page.of("tick")) == 2)
+
+    shown(tmp_path, story, dashboard={"viewers": 1})
+
+
+def test_what_is_not_timed_says_nothing_of_delays(tmp_path: Path) -> None:
+    async def story(server: Server, _: httpx.AsyncClient) -> None:
+        async with talking(server, "ada") as ada, talking(server, "src") as source, looking(server) as page:
+            await ada.subscribe("plain", 0)
+            await page.until(lambda page: page.of("tick"))
+            source.publish("plain", b"x")
+            await page.until(lambda page: page.of("event"))
+            page.messages.clear()
+            await page.until(lambda page: page.of("tick"))
+            load = page.of("tick")[0]["load"]
+            assert load["publishes_per_s"] > 0
+            assert load["delay_ms_p50"] is load["delay_ms_p99"] is None
+            await source.tell("placed", b"x", [("nc-place", HERE)])
+            await page.until(lambda page: page.of("tick")[-1]["load"]["delay_ms_p50"] is not None)
+
+    shown(tmp_path, story)
+
+
+def test_who_looks_at_a_client_hears_that_it_has_gone(tmp_path: Path) -> None:
+    name = "a long name " * 200
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with looking(server) as page:
+            async with talking(server, name):
+                await page.say(watch=name)
+                await page.until(lambda page: page.of("client"))
+                assert page.of("client")[0]["client"] == name
+                answer = await client.get("/dashboard/api/client", params={"name": name})
+                assert answer.json()["client"] == name
+            await page.until(lambda page: page.of("gone"))
+            assert page.of("gone")[0]["client"] == name
+
+    shown(tmp_path, story)
 
 
 def test_who_begins_costs_as_little_as_who_looks(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,18 @@ from tests.dashboard.looking import looking, shown
 from tests.waiting import until
 
 from nearcast.broker import recorded
-from nearcast.broker.explaining import LONGEST_PAYLOAD, term_of
+from nearcast.broker.core import Broker
+from nearcast.broker.explaining import LONGEST_PAYLOAD, names_of, term_of
 from nearcast.broker.publishing.entries import event_in
 from nearcast.broker.recorded import find_event
 from nearcast.broker.server import Server
+from nearcast.broker.sessions.session import Session
 from nearcast.dashboard import one_client, past, tables
+from nearcast.dashboard import turns as turns_of
+from nearcast.dashboard.contract import SessionRow
+from nearcast.dashboard.past import Pasts
 from nearcast.journal.archive import Archive
-from nearcast.model.time import to_text
+from nearcast.model.time import instant, to_text
 
 HERE, THERE = "49.8728,8.6512", "49.9900,8.6512"
 REACH = '{"circle": 100, "at": [8.6512, 49.8728]}'
@@ -290,7 +296,8 @@ def test_whoever_turns_over_tables_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, words: dict[str, str]
 ) -> None:
     """Between some sessions and the next ones, everything else has its turn."""
-    monkeypatch.setattr(tables, "AT_ONCE", 1)
+    monkeypatch.setattr(turns_of, "AT_ONCE", 1)
+    monkeypatch.setattr(turns_of, "A_TURN", 0.0)
 
     async def story(server: Server, _: httpx.AsyncClient) -> None:
         turns = 0
@@ -311,6 +318,55 @@ def test_whoever_turns_over_tables_holds_up_nobody(
             other.cancel()
             assert (found.total, len(found.rows)) == (8, 8)
             assert turns >= 5
+
+    shown(tmp_path, story)
+
+
+def test_rows_are_made_for_the_page_only_however_it_is_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    row_of = tables.session_row
+
+    def counted(broker: Broker, session: Session, addresses: Mapping[str, str]) -> SessionRow:
+        made.append(session.client)
+        return row_of(broker, session, addresses)
+
+    monkeypatch.setattr(tables, "session_row", counted)
+    monkeypatch.setattr(tables, "A_RUN", 3)  # several are merged
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        names = [f"c{number}" for number in range(8)]
+        async with AsyncExitStack() as stack:
+            for name in sorted(names, key=hash):
+                await stack.enter_async_context(talking(server, name))
+            for sort, right in (("client", names), ("-client", names[::-1])):
+                for offset in range(0, 8, 2):
+                    made.clear()
+                    rows = (await asked(client, "sessions", sort=sort, offset=offset, limit=2))["rows"]
+                    assert [row["client"] for row in rows] == made == right[offset : offset + 2]
+
+    shown(tmp_path, story)
+
+
+def test_of_too_many_the_same_are_shown_at_every_step_of_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "MOST_CLIENTS", 3)
+
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        async with AsyncExitStack() as stack:
+            talkers = [await stack.enter_async_context(talking(server, f"c{number}")) for number in range(6)]
+            seen: list[set[str]] = []
+            for order in (talkers, talkers[::-1]):
+                for talker in order:
+                    await report(talker, HERE)
+                now = to_text(server.broker.clock.now())
+                then = await asked(client, "past", at=now)
+                assert then["complete"] is False
+                seen.append({each["client"] for each in then["clients"]})
+                past_of_now = Pasts(server.broker).past(instant(now), 60.0, names_of(server.broker))
+                assert {each.client for each in past_of_now.clients} == seen[-1]
+            assert seen[0] == seen[1]
+            assert len(seen[0]) == 3
 
     shown(tmp_path, story)
 

@@ -1,8 +1,8 @@
-"""``nearcast bench dashboard``: what a broker does while ten pages look at it, and while nobody does.
+"""``nearcast bench dashboard``: what a broker does while ten pages look at it, while they turn over its tables besides, and while nobody looks.
 
-One broker, the same people and the same work in every turn: everybody moves, then everybody publishes, and all of it has been delivered.  Turns with and
-without viewers come in pairs, each pair in the other order than the one before; what counts is the median of the pairs' ratios, so that whatever else
-the machine does meets both.
+One broker, the same people and the same work in every turn: everybody moves, then everybody publishes, and all of it has been delivered.  A few others
+are in thousands of cells of a filter scheme, which pages show.  Turns of all kinds come together, each time in the other order than before; what counts
+is the median of the ratios of turns that came together, so that whatever else the machine does meets all of them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import json
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from nearcast.benchmark.broker_crowd import Crowd
 from nearcast.benchmark.broker_laps import Lap, Progress
 from nearcast.benchmark.broker_ours import Nearcast
 from nearcast.benchmark.broker_script import script
 from nearcast.benchmark.broker_useful import PAYLOAD, WithAreas
+from nearcast.benchmark.dashboard_viewers import CELLS
 from nearcast.benchmark.peers.server import free_port, generator_core, on_core
 from nearcast.benchmark.report import OURSELVES, Measurement, Report, machine
 from nearcast.errors import BenchmarkError
@@ -28,6 +30,18 @@ from nearcast.errors import BenchmarkError
 PAGES: Final = 10
 METRIC: Final = "useful_deliveries_per_second"
 UNWATCHED: Final = "nearcast-unwatched"
+ASKED: Final = "nearcast-asked"
+"""Pages look, and ask for sorted tables."""
+
+KINDS: Final = {UNWATCHED: None, OURSELVES: "look", ASKED: "ask"}
+"""What the viewers are told."""
+
+
+_SAID: Final = {
+    UNWATCHED: "no pages are open",
+    OURSELVES: f"{PAGES} pages are open",
+    ASKED: f"{PAGES} pages are open and ask for tables",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,7 @@ class Size:
     """Of one turn."""
 
     pairs: int
+    """Of each kind."""
 
 
 FULL: Final = Size(walkers=500, steps=30, pairs=9)
@@ -50,7 +65,9 @@ class _Shown(Nearcast):
         self.http_port = free_port()
         command = super().command()
         command[command.index("--http-port") + 1] = str(self.http_port)
-        return command
+        settings = self.folder / "broker.toml"
+        settings.write_text(CELLS)
+        return [*command, "--config", str(settings)]
 
 
 class _Walk(WithAreas):
@@ -64,14 +81,17 @@ class _Walk(WithAreas):
 class _Viewers:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process: Final = process
-        self.came: dict[str, int] = {}
+        self.came: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        """What was shown in all turns of a kind."""
 
-    def look(self) -> None:
-        self._say("look")
+    def come(self, kind: str) -> None:
+        word = KINDS[kind]
+        if word is not None:
+            self._say(word)
 
-    def away(self) -> None:
-        for name, value in self._say("away").items():
-            self.came[name] = self.came.get(name, 0) + value
+    def leave(self, kind: str) -> None:
+        if KINDS[kind] is not None:
+            self.came[kind].update(self._say("away"))
 
     def _say(self, word: str) -> dict[str, int]:
         assert self._process.stdin is not None
@@ -86,8 +106,9 @@ class _Viewers:
 
 
 @contextmanager
-def _viewers(port: int) -> Iterator[_Viewers]:
-    command = [sys.executable, "-m", "nearcast.benchmark.dashboard_viewers", str(port), str(PAGES)]
+def _viewers(http_port: int, mqtt_port: int) -> Iterator[_Viewers]:
+    numbers = map(str, (http_port, mqtt_port, PAGES))
+    command = [sys.executable, "-m", "nearcast.benchmark.dashboard_viewers", *numbers]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield _Viewers(process)
@@ -106,45 +127,42 @@ def run(
     del peers
     size = size or (QUICK if quick else FULL)
     walk = script(size.walkers, 1 + size.steps)
-    laps: dict[bool, list[Lap]] = {False: [], True: []}
+    laps: dict[str, list[Lap]] = {kind: [] for kind in KINDS}
     with (
         on_core(generator_core()),
         _Shown() as server,
-        _viewers(server.http_port) as viewers,
+        _viewers(server.http_port, server.port) as viewers,
         Crowd(server.port, PAYLOAD) as crowd,
     ):
         lane = _Walk(server, crowd, walk, size.steps)
         lane.lap(0.0)  # to warm up
         for pair in range(size.pairs):
-            for watched in (False, True) if pair % 2 else (True, False):
-                progress(f"pair {pair + 1} of {size.pairs}, {PAGES if watched else 'no'} pages are open")
-                if watched:
-                    viewers.look()
-                laps[watched].append(lane.lap(0.0))
-                if watched:
-                    viewers.away()
-    pairs = [with_.rate / without.rate for with_, without in zip(laps[True], laps[False], strict=True)]
-    # By the time of the core that the broker used: what others do on this machine counts less, but what is done
-    # at fixed times counts more, the longer a turn takes because of them.
-    busy = [_per_core(with_) / _per_core(without) for with_, without in zip(laps[True], laps[False], strict=True)]
-    seconds = sum(lap.seconds for lap in laps[True])
-    results = (
-        _measured(OURSELVES, laps[True], size, {"pages": PAGES, **_received(viewers.came, seconds)}),
-        _measured(UNWATCHED, laps[False], size, {"pages": 0}),
-    )
-    ratios = {
-        f"{OURSELVES}/{UNWATCHED} {METRIC}": round(statistics.median(pairs), 4),
-        f"{OURSELVES}/{UNWATCHED} {METRIC} (of a busy core)": round(statistics.median(busy), 4),
-    }
-    return Report("dashboard", machine() | {"one_core_each": generator_core() is not None}, results, (), ratios)
+            for kind in KINDS if pair % 2 else reversed(KINDS):
+                progress(f"turn {pair + 1} of {size.pairs}, {_SAID[kind]}")
+                viewers.come(kind)
+                laps[kind].append(lane.lap(0.0))
+                viewers.leave(kind)
+    results = [_measured(kind, laps[kind], size, viewers.came[kind]) for kind in (OURSELVES, UNWATCHED, ASKED)]
+    ratios: dict[str, float] = {}
+    for kind in (OURSELVES, ASKED):
+        both = list(zip(laps[kind], laps[UNWATCHED], strict=True))
+        # By the time of the core that the broker used: what others do on this machine counts less, but what is done
+        # at fixed times counts more, the longer a turn takes because of them.
+        pairs = {"": [one.rate / other.rate for one, other in both]}
+        pairs[" (of a busy core)"] = [_per_core(one) / _per_core(other) for one, other in both]
+        for of, each in pairs.items():
+            ratios[f"{kind}/{UNWATCHED} {METRIC}{of}"] = round(statistics.median(each), 4)
+    where = machine() | {"one_core_each": generator_core() is not None}
+    return Report("dashboard", where, tuple(results), (), ratios)
 
 
 def _per_core(lap: Lap) -> float:
     return lap.rate / max(lap.server_cores, 1e-3)
 
 
-def _measured(system: str, laps: list[Lap], size: Size, more: dict[str, Any]) -> Measurement:
+def _measured(system: str, laps: list[Lap], size: Size, came: Counter[str]) -> Measurement:
     rates = [lap.rate for lap in laps]
+    more = _received(came, sum(lap.seconds for lap in laps))
     parameters = {
         "clients": size.walkers,
         "turns": len(laps),
@@ -154,11 +172,12 @@ def _measured(system: str, laps: list[Lap], size: Size, more: dict[str, Any]) ->
         "generator_cores": round(statistics.median(lap.generator_cores for lap in laps), 2),
         "per_core_second": round(statistics.median(map(_per_core, laps))),
         "differing_answers": sum(lap.differing for lap in laps),
+        "pages": PAGES if came else 0,
         **more,
     }
     return Measurement(system, METRIC, "1/s", statistics.median(rates), parameters)
 
 
-def _received(came: dict[str, int], seconds: float) -> dict[str, float]:
+def _received(came: Counter[str], seconds: float) -> dict[str, float]:
     """By each page, on average: that they did look is part of the result."""
     return {f"{name}_per_second_and_page": round(count / PAGES / seconds, 1) for name, count in came.items()}

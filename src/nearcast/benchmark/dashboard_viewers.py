@@ -1,6 +1,7 @@
-"""Pages that look at a dashboard, in a process of their own: ``python -m nearcast.benchmark.dashboard_viewers PORT PAGES``.
+"""Pages that look at a dashboard, in a process of their own: ``python -m nearcast.benchmark.dashboard_viewers HTTP_PORT MQTT_PORT PAGES``.
 
-Told by lines: ``look`` opens all of them and answers when each is shown who is there; ``away`` closes them and says what came.
+Told by lines: ``look`` opens all of them and answers when each is shown who is there; with ``ask`` they ask for sorted tables besides, as pages do;
+``away`` closes them and says what came.  All the time a few people walk about whose areas of interest meet thousands of cells.
 """
 
 from __future__ import annotations
@@ -8,9 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from itertools import count
 from typing import Final
 
 from websockets.asyncio.client import ClientConnection, connect
+
+import nearcast
+from nearcast.errors import BenchmarkError
+
+TABLES: Final = ("sessions?sort=client", "sessions?sort=-scheme", "subscriptions?sort=-area")
+EVERY: Final = 1.0
+"""Seconds between two tables of a page, which itself asks every five."""
+
+STROLLERS: Final = 4
+WITHIN: Final = 2_500.0
+"""Metres, of which thousands of the cells of ``CELLS`` have a part."""
+
+CELLS: Final = """[schemes]
+start = { kind = "EGRID", factor = 100 }
+territory = { south = 49.8, west = 8.5, north = 49.9, east = 8.64 }
+"""
+"""Settings of the broker: cells of a hundred metres."""
 
 PATIENCE: Final = 30.0
 """Seconds until a page must have been shown something."""
@@ -19,7 +38,8 @@ PATIENCE: Final = 30.0
 class _Page:
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
-        self.pictures = self.texts = self.size = 0
+        self.pictures = self.texts = self.tables = self.size = 0
+        self.asking: asyncio.Task[None] | None = None
         self.looking = asyncio.Event()
         """It gets both, pictures and texts: a page that looks for a moment only may get none."""
 
@@ -35,7 +55,15 @@ class _Page:
             if self.pictures and self.texts:
                 self.looking.set()
 
+    async def ask(self, port: int, first: int) -> None:
+        for number in count(first):
+            self.size += await _table(port, TABLES[number % len(TABLES)])
+            self.tables += 1
+            await asyncio.sleep(EVERY)
+
     async def close(self) -> None:
+        if self.asking is not None:
+            self.asking.cancel()
         await self.connection.close()
         await self.task
 
@@ -49,17 +77,53 @@ async def _opened(port: int) -> _Page:
     return page
 
 
-async def watch(port: int, count: int) -> None:
+async def _table(port: int, query: str) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET /dashboard/api/{query} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    if b" 200 " not in answer[:20]:
+        raise BenchmarkError(f"the dashboard does not answer {query}: {answer[:200]!r}")
+    return len(answer)
+
+
+async def _stroll(port: int, number: int, met: asyncio.Event) -> None:
+    async with (
+        nearcast.connect(f"mqtt://127.0.0.1:{port}", client_id=f"stroller-{number}") as client,
+        client.subscribe("city/cells", within=WITHIN),
+    ):
+        for step in count():
+            await client.update(lat=49.84 + 0.005 * number, lon=8.55 + 0.01 * number + 0.002 * (step % 10))
+            met.set()
+            await asyncio.sleep(EVERY)
+
+
+async def watch(port: int, mqtt_port: int, pages: int) -> None:
+    there = [asyncio.Event() for _ in range(STROLLERS)]
+    strolling = [asyncio.create_task(_stroll(mqtt_port, number, met)) for number, met in enumerate(there)]
+    await asyncio.gather(*(met.wait() for met in there))
+    try:
+        await _told(port, pages)
+    finally:
+        for each in strolling:
+            each.cancel()
+
+
+async def _told(port: int, number: int) -> None:
     loop = asyncio.get_running_loop()
     pages: list[_Page] = []
     while line := await loop.run_in_executor(None, sys.stdin.readline):
-        if line.strip() == "look":
-            pages = list(await asyncio.gather(*(_opened(port) for _ in range(count))))
+        if line.strip() in {"look", "ask"}:
+            pages = list(await asyncio.gather(*(_opened(port) for _ in range(number))))
+            if line.strip() == "ask":
+                for first, page in enumerate(pages):
+                    page.asking = loop.create_task(page.ask(port, first))
             print(json.dumps({"pages": len(pages)}), flush=True)
         else:
             came = {
                 "pictures": sum(page.pictures for page in pages),
                 "texts": sum(page.texts for page in pages),
+                "tables": sum(page.tables for page in pages),
                 "bytes": sum(page.size for page in pages),
             }
             await asyncio.gather(*(page.close() for page in pages))
@@ -67,4 +131,4 @@ async def watch(port: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(watch(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(watch(*map(int, sys.argv[1:4])))

@@ -24,10 +24,11 @@ from nearcast.broker.http.problems import counted, failed, retry_after, status_o
 from nearcast.broker.http.scans import Scans
 from nearcast.broker.settings import DashboardSettings
 from nearcast.dashboard import pages
-from nearcast.dashboard.cells import CellWatch
+from nearcast.dashboard.cell_watch import CellWatch
 from nearcast.dashboard.commands import Commands
 from nearcast.dashboard.contract import (
     LARGEST_PAGE,
+    LONGEST_NAME,
     PAGE,
     ClientShown,
     Extent,
@@ -52,6 +53,7 @@ from nearcast.dashboard.live import live
 from nearcast.dashboard.one_client import RecentEvents, client_shown
 from nearcast.dashboard.past import LONGEST_WINDOW, Pasts
 from nearcast.dashboard.tables import sessions_of, subscriptions_of
+from nearcast.dashboard.turns import Turns
 from nearcast.dashboard.world import Ground, ground_in, middle_of, world_of
 from nearcast.errors import HistoryNeeded, InvalidInput, NearcastError
 from nearcast.model.time import instant
@@ -70,10 +72,9 @@ def dashboard(settings: DashboardSettings) -> More:
 def routes(broker: Broker, settings: DashboardSettings, ground: Ground) -> Sequence[ControllerRouterHandler]:
     doors = Doors(broker, settings)
     feed = Feed(broker, settings, lambda: middle_of(ground, broker))
-    commands, recent, cells, pasts = Commands(broker), RecentEvents(broker), CellWatch(broker), Pasts(broker)
+    commands, recent, pasts = Commands(broker), RecentEvents(broker), Pasts(broker)
     feed.by = commands.by
-    feed.every_second.append(cells.changed)
-    feed.standing.append(cells.standing)
+    feed.layers.append(CellWatch(broker))
     feed.watching = partial(client_shown, broker, recent)
     broker.erasing.purging += [commands.purge, lambda _plan: recent.purge(), lambda _plan: pasts.purge()]
 
@@ -149,7 +150,9 @@ async def me(request: Request[Any, Any, Any], doors: NamedDependency[Doors]) -> 
 
 @get("/world", summary="The ground")
 async def world(broker: NamedDependency[Broker], ground: NamedDependency[Ground]) -> World:
-    roles = {role_of(broker.presence.contexts(session.client)) for session in islice(broker.sessions, MOST_ASKED)}
+    roles: set[str] = set()
+    async for some in Turns().over(list(islice(broker.sessions, MOST_ASKED))):
+        roles.update(role_of(broker.presence.contexts(session.client)) for session in some)
     return world_of(broker, ground, sorted(roles - {""}))
 
 
@@ -172,7 +175,7 @@ def page_asked(
 
 
 ROWS: Final = {"rows": Provide(page_asked, sync_to_thread=False)}
-Name = Annotated[str, QueryParameter(max_length=1_024)]
+Name = Annotated[str, QueryParameter(max_length=LONGEST_NAME)]
 
 
 @get("/sessions", summary="Sessions", dependencies=ROWS)
@@ -278,7 +281,8 @@ class RulesOnPage(Controller):
     async def change_rules(
         self, request: Request[Any, Any, Any], commands: NamedDependency[Commands], data: JSONBody[RulesAsked]
     ) -> Rules:
-        return commands.change_rules(data.text, request.state.viewer.user)
+        """All at once, or none of them.  409: others than ``version`` hold by now; read them again."""
+        return commands.change_rules(data.text, request.state.viewer.user, data.version)
 
 
 # What went wrong

@@ -1,116 +1,78 @@
-"""What the active filter schemes cut the ground into: cells and channels, with how many clients belong to each."""
+"""What filter schemes cut the ground into, as GeoJSON: cells, channels, and the regions of plans.
+
+A shape is made once, and kept as the text that goes over the wire: where a cell lies never changes, and there may be thousands of them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 
-from nearcast.broker.core import Broker
-from nearcast.dashboard.contract import Cells, GeoJson
-from nearcast.dashboard.shapes import circle_shape
+from nearcast.dashboard.contract import GeoJson
+from nearcast.dashboard.shapes import DIGITS, circle_shape
+from nearcast.dashboard.turns import Turns
+from nearcast.filtering.attraction import Zone
 from nearcast.filtering.parameters import Attract, Grid, Multi
 from nearcast.filtering.registry import scheme_of
-from nearcast.filtering.scheme import Territory
+from nearcast.filtering.scheme import Scheme, Territory
+from nearcast.filtering.tessellation import GeoBox
 from nearcast.model.geometry import Point
+from nearcast.planning.regional import Region
 from nearcast.transition.specification import MechanismSpec
+
+MOST: Final = 5_000
+"""Cells that are drawn of one scheme."""
 
 MOST_EMPTY: Final = 400
 """Cells of a grid up to which those are drawn, too, that nobody is in."""
 
-MOST: Final = 5_000
-"""Cells that are drawn of one scheme; those with the most clients."""
+REMEMBERED: Final = 20_000
+"""Shapes."""
 
-EVERY: Final = 2
-"""Ticks between two looks."""
-
-
-class CellWatch:
-    """Tells of cells when they have changed."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker: Final = broker
-        self._told: dict[str, Cells] = {}
-        self._untold: dict[str, Cells] = {}
-        """What has changed since everybody was told last."""
-
-        self._ticks = 0
-        self._looked = -1
-
-    def standing(self) -> Sequence[msgspec.Struct]:
-        """All that there are, for whoever knows none."""
-        self._look()
-        return list(self._told.values())
-
-    def changed(self) -> Sequence[msgspec.Struct]:
-        """Those that differ from what everybody was told; of a scheme that nobody is in any more, none."""
-        self._ticks += 1
-        if self._ticks % EVERY:
-            return []
-        self._look()
-        untold, self._untold = self._untold, {}
-        return list(untold.values())
-
-    def _look(self) -> None:
-        """Once between two ticks, however many begin to look."""
-        if self._looked == self._ticks:
-            return
-        self._looked = self._ticks
-        live = self._broker.scheming.live
-        found = {
-            str(spec): Cells(str(spec), collection(features(spec, live.territory, counts)))
-            for spec, counts in live.channels().items()
-            if has_cells(spec)
-        }
-        self._untold |= {scheme: Cells(scheme, collection(())) for scheme in self._told.keys() - found.keys()}
-        self._untold |= {scheme: cells for scheme, cells in found.items() if self._told.get(scheme) != cells}
-        self._told = found
+EARTH: Final = 21_000_000.0
+"""Metres from anywhere to the farthest place."""
 
 
 def has_cells(spec: MechanismSpec) -> bool:
     return isinstance(scheme_of(spec), (Grid, Attract, Multi))
 
 
-def collection(features: Iterable[GeoJson]) -> GeoJson:
+def collection(features: Iterable[Any]) -> GeoJson:
     return {"type": "FeatureCollection", "features": list(features)}
 
 
-def features(
-    spec: MechanismSpec, territory: Territory, counts: Counter[str], *, empty: bool = True
-) -> Iterator[GeoJson]:
-    """The cells or channels of a scheme as GeoJSON; not ``empty``: only those that are counted."""
+def always_drawn(spec: MechanismSpec, territory: Territory) -> Sequence[str]:
+    """Cells and channels that are shown also while nobody is in them."""
     scheme = scheme_of(spec)
     if isinstance(scheme, Grid):
-        cells = scheme.tessellation(territory)
-        names = [name for name, _ in counts.most_common(MOST)]
-        if empty and scheme.cells == "square" and cells.cells <= MOST_EMPTY:
-            box = territory.box
-            middle, radius = box.center, 21_000_000.0
-            names = [*dict.fromkeys([*names, *cells.around(middle, radius, "box")])]
-        for name in names:
-            if name in cells:
-                yield feature(name, counts[name], cell_shape(scheme, cells.bounds(name), name))
-    elif isinstance(scheme, (Attract, Multi)):
-        for zone in territory.zones:
-            if empty or counts[zone.name]:
-                yield feature(zone.name, counts[zone.name], circle_shape(zone.center, zone.radius))
+        if scheme.cells == "square" and (cells := scheme.tessellation(territory)).cells <= MOST_EMPTY:
+            return cells.around(territory.box.center, EARTH, "box")
+        return ()
+    return [zone.name for zone in territory.zones]
 
 
-def cell_shape(scheme: Grid, bounds: tuple[float, float, float, float], name: str) -> GeoJson:
-    if scheme.cells == "hexagon":
-        import h3
+async def features_of(
+    spec: MechanismSpec, territory: Territory, counts: Iterable[tuple[str, int]], turns: Turns
+) -> dict[str, msgspec.Raw]:
+    """The cells or channels of these names, with how many are in them; not those that are none."""
+    scheme, found = scheme_of(spec), dict[str, msgspec.Raw]()
+    async for some in turns.over(counts):
+        for name, count in some:
+            shape = _shape(scheme, territory, name)
+            if shape is not None:
+                found[name] = _encoded(feature({"label": name, "count": count}, shape))
+    return found
 
-        corners = [[lon, lat] for lat, lon in h3.cell_to_boundary(name)]
-    else:
-        south, west, north, east = bounds
-        corners = [[west, south], [east, south], [east, north], [west, north]]
-    return {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
 
-
-def feature(label: str, count: int, geometry: GeoJson) -> GeoJson:
-    return {"type": "Feature", "properties": {"label": label, "count": count}, "geometry": geometry}
+def region_feature(region: Region) -> msgspec.Raw:
+    """Where people have a scheme of their own."""
+    zone, scheme = region.zone, str(region.scheme)
+    place = {"lat": zone.center.lat, "lon": zone.center.lon, "radius": zone.radius}
+    words = {"label": f"{zone.name}: {scheme}", "count": 0, "region": zone.name, "scheme": scheme, "plan": region.plan}
+    return _encoded(feature(words | place, _circle(zone)))
 
 
 def cell_at(spec: MechanismSpec, territory: Territory, position: Point | None) -> str | None:
@@ -119,3 +81,38 @@ def cell_at(spec: MechanismSpec, territory: Territory, position: Point | None) -
     return (
         scheme.tessellation(territory).cell_of(position) if isinstance(scheme, Grid) and position is not None else None
     )
+
+
+def feature(properties: GeoJson, geometry: msgspec.Raw) -> GeoJson:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def _shape(scheme: Scheme, territory: Territory, name: str) -> msgspec.Raw | None:
+    if isinstance(scheme, Grid):
+        return _cell(scheme, territory.box, name)
+    return _circle(territory.zones[name]) if name in territory.zones else None
+
+
+@lru_cache(REMEMBERED)
+def _cell(scheme: Grid, box: GeoBox, name: str) -> msgspec.Raw | None:
+    cells = scheme.tessellation_of(box)
+    if name not in cells:
+        return None
+    if scheme.cells == "hexagon":
+        import h3
+
+        corners = [[lon, lat] for lat, lon in h3.cell_to_boundary(name)]
+    else:
+        south, west, north, east = cells.bounds(name)
+        corners = [[west, south], [east, south], [east, north], [west, north]]
+    ring = [[round(lon, DIGITS), round(lat, DIGITS)] for lon, lat in (*corners, corners[0])]
+    return _encoded({"type": "Polygon", "coordinates": [ring]})
+
+
+@lru_cache(REMEMBERED)
+def _circle(zone: Zone) -> msgspec.Raw:
+    return _encoded(circle_shape(zone.center, zone.radius))
+
+
+def _encoded(thing: GeoJson) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(thing))

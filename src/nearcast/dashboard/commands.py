@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.erasing.plan import Plan
 from nearcast.broker.schemes.settings import SchemeRuleSettings, SchemeTable
 from nearcast.dashboard.contract import Happened, PlansShown, Region, Rules
-from nearcast.errors import InvalidSettings
+from nearcast.errors import ChangedMeanwhile, InvalidSettings
 from nearcast.model.time import Instant, to_text
 from nearcast.settings_files import Section, parse_settings
 
@@ -88,10 +89,19 @@ class Commands:
     # Rules
 
     def rules(self) -> Rules:
-        return Rules("\n".join(_written(rule) for rule in self._rules))
+        text = "\n".join(_written(rule) for rule in self._rules)
+        return Rules(text, sha256(text.encode()).hexdigest()[:16])
 
-    def change_rules(self, text: str, user: str | None) -> Rules:
-        """All of them at once; ``InvalidInput`` says what is wrong with the first that cannot be, and then nothing has changed."""
+    def change_rules(self, text: str, user: str | None, version: str | None = None) -> Rules:
+        """All of them at once; ``InvalidInput`` says what is wrong with the first that cannot be, and then nothing has changed.
+
+        ``ChangedMeanwhile``: they were made from others than hold now.
+        """
+        if version is not None and version != self.rules().version:
+            who = next((each.by for each in reversed(self._done)), None)
+            raise ChangedMeanwhile(
+                f"the rules were changed meanwhile{f' by {who}' if who else ''}, and yours would delete theirs: read them again, and change those"
+            )
         wanted = parse_settings(text, _RulesOnly, "rules", Path()).schemes.rules
         if len(wanted) > MOST_RULES:
             raise InvalidSettings(f"{len(wanted)} rules are too many; there may be {MOST_RULES}")

@@ -15,6 +15,10 @@ GeoJson = dict[str, Any]
 """A geometry, a feature or a collection, as RFC 7946 has it."""
 
 
+LONGEST_NAME: Final = 65_535
+"""Of a client or an event, as MQTT bounds it."""
+
+
 class Told(msgspec.Struct, frozen=True, omit_defaults=False):
     """Base of what is answered."""
 
@@ -93,18 +97,6 @@ class Origin(Told, frozen=True):
     lon: float
 
 
-class Hello(Told, frozen=True, tag_field="kind", tag="hello"):
-    names: dict[str, str]
-    """Of each index, the client."""
-
-    period_ms: int
-    origin: Origin
-    schemes: list[str]
-    roles: list[str]
-    shown: int
-    """So many clients are shown at most; those of higher numbers are not."""
-
-
 class Names(Told, frozen=True, omit_defaults=True, tag_field="kind", tag="names"):
     """What has changed; ``gone`` before ``add``, since a number may be given to somebody else."""
 
@@ -120,7 +112,10 @@ class Load(Told, frozen=True):
     bytes_in_per_s: float
     bytes_out_per_s: float
     delay_ms_p50: float | None
-    """From taking up a sampled event until its copies were handed to the connections; None: none was sampled."""
+    """From taking up a sampled event until its copies were handed to the connections; None: none was sampled that is timed.
+
+    Messages of quality 0 that have nothing but a topic are not.
+    """
 
     delay_ms_p99: float | None
     match_us: float | None
@@ -152,6 +147,13 @@ class Tick(Told, frozen=True, tag_field="kind", tag="tick"):
     """Of the journal or the lake."""
 
 
+class RecentTick(Told, frozen=True):
+    """What is remembered of a tick."""
+
+    at_us: int
+    load: Load
+
+
 class ShownEvent(Told, frozen=True, tag_field="kind", tag="event"):
     id: str
     topic: str
@@ -172,13 +174,58 @@ class ShownTransition(Told, frozen=True, tag_field="kind", tag="transition"):
     source: str = msgspec.field(name="from")
     target: str = msgspec.field(name="to")
     region: str | None = None
+    """Of a plan, or several: those who are there have come to its scheme."""
+
     by: str | None = None
     clients: int = 0
+    """That were moved; 0: everybody."""
+
+
+class Hello(Told, frozen=True, tag_field="kind", tag="hello"):
+    names: dict[str, str]
+    """Of each index, the client."""
+
+    period_ms: int
+    origin: Origin
+    schemes: list[str]
+    roles: list[str]
+    shown: int
+    """So many clients are shown at most; those of higher numbers are not."""
+
+    life: str
+    """Of this broker: another one than before, and it has been started again; its ground and its rules may be others."""
+
+    ticks: list[msgspec.Raw] = []
+    """The last minutes, as ``RecentTick``: as far as somebody was looking."""
+
+    transitions: list[ShownTransition] = []
+    """The last of them, oldest first."""
+
+
+REGIONS: Final = ""
+"""In ``Cells``, instead of a scheme: the regions of plans, each feature with a ``scheme`` of its own."""
 
 
 class Cells(Told, frozen=True, tag_field="kind", tag="cells"):
+    """Where cells lie: told once of each."""
+
     scheme: str
     features: GeoJson
+    """Properties: ``label`` and ``count``; of a region ``region`` (its name), ``scheme``, ``plan``, ``lat``, ``lon`` and ``radius``, too."""
+
+    more: bool = False
+    """Beside those that were told of; else these are all there are."""
+
+    empty: bool = True
+    """Also those are drawn that nobody is in."""
+
+
+class CellCounts(Told, frozen=True, tag_field="kind", tag="counts"):
+    """How many are in them now, where that has changed."""
+
+    scheme: str
+    counts: dict[str, int]
+    """By label."""
 
 
 class ViewerWish(msgspec.Struct, frozen=True):
@@ -269,9 +316,14 @@ class Rules(Told, frozen=True):
     text: str
     """``[[schemes.rule]]`` tables, as in a settings file."""
 
+    version: str
+    """Of these rules: the same text has the same one, also after a restart."""
+
 
 class RulesAsked(Asked, frozen=True):
     text: str
+    version: str | None = None
+    """Of the rules that these are made from: if others hold by now, nothing changes.  None: whatever holds is replaced."""
 
 
 class PlansShown(Told, frozen=True):
@@ -323,6 +375,13 @@ class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
 
     withheld: list[EventRow]
     """Of topics that it subscribed to, latest first."""
+
+
+class ClientGone(Told, frozen=True, tag_field="kind", tag="gone"):
+    """Instead of a client at whom a viewer looks closely."""
+
+    client: str
+    why: str
 
 
 # The past, and places

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from nearcast.broker.core import Broker
 from nearcast.broker.settings import DashboardSettings
-from nearcast.dashboard.contract import Hello, Origin, ShownTransition, Tick
+from nearcast.dashboard.contract import ClientGone, Hello, Load, Origin, RecentTick, ShownTransition, Tick
 from nearcast.dashboard.crowd import Crowd
 from nearcast.dashboard.load import LoadMeter
 from nearcast.dashboard.positions import MOST, Positions
 from nearcast.dashboard.spectator import A_SECOND, Sample
+from nearcast.dissemination.handed_broker import TransitionDone
 from nearcast.errors import NearcastError, QuotaExceeded
 from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS
@@ -33,6 +35,11 @@ SHARE: Final = 0.04
 
 MOST_TEXTS: Final = 8
 """Periods whose messages may wait for one viewer; then it begins anew."""
+
+RECENT: Final = 300
+"""Ticks that are remembered for who begins to look."""
+
+RECENT_TRANSITIONS: Final = 50
 
 Parcel = str | bytes
 """A text message or a binary one."""
@@ -52,6 +59,22 @@ class FeedStatistics:
 
     anew: int
     """Times that a viewer had to begin anew."""
+
+
+class Layer(Protocol):
+    """Something more that is shown on the map."""
+
+    def begin(self) -> None:
+        """Somebody looks, and nobody did; nothing has been told."""
+
+    def end(self) -> None:
+        """Nobody looks any more."""
+
+    def changed(self) -> Sequence[msgspec.Struct]:
+        """Once a second: what everybody is told."""
+
+    def standing(self) -> Sequence[msgspec.Struct]:
+        """What holds after all that was told, for whoever knows nothing."""
 
 
 class Seat:
@@ -143,19 +166,15 @@ class Feed:
         self._shown = 0
         self._next_tick = 0.0
         self._transitions = 0
-        self._scheme = ""
+        self._life: Final = secrets.token_hex(4)
+        self._ticks: Final[deque[msgspec.Raw]] = deque(maxlen=RECENT)
         self._delays: list[int] = []
         self.positions: Positions
         self._crowd: Crowd
         self.by: Callable[[int], str | None] = lambda _at: None
         """Who had the transition of that time carried out, if that was somebody here."""
 
-        self.every_second: list[Callable[[], Sequence[msgspec.Struct]]] = []
-        """Further messages for everybody; the first ones of all are part of a beginning, too."""
-
-        self.standing: list[Callable[[], Sequence[msgspec.Struct]]] = []
-        """What holds until it changes: told to whoever begins."""
-
+        self.layers: list[Layer] = []
         self.watching: Callable[[str], Awaitable[msgspec.Struct]] | None = None
         """What is told of a client to whom a viewer looks closely."""
 
@@ -182,12 +201,10 @@ class Feed:
     def seats(self) -> Sequence[Seat]:
         return tuple(self._seats)
 
-    def check_room(self) -> None:
+    def join(self) -> Seat:
+        """``QuotaExceeded`` if there is no room for one more."""
         if len(self._seats) >= self._most:
             raise QuotaExceeded(f"{self._most} pages are open already; close one, or raise dashboard.viewers")
-
-    def join(self) -> Seat:
-        self.check_room()
         seat = Seat(self)
         self._seats[seat] = None
         self.wake()
@@ -217,9 +234,10 @@ class Feed:
         self._sample.delays()
         self._delays = []
         self._shown, self._lag = 0, 0.0
-        live = self._broker.scheming.live
-        self._transitions, self._scheme = live.transitions, str(live.status().scheme)
+        self._transitions = self._broker.scheming.live.transitions
         self._next_tick = 0.0
+        for layer in self.layers:
+            layer.begin()
         for seat in self._seats:  # whoever is there from before was told of another origin
             seat.restart()
         self._beginning = None
@@ -232,6 +250,8 @@ class Feed:
             self._timer.cancel()
             self._timer = None
             self._sample.end()
+            for layer in self.layers:
+                layer.end()
 
     # Pictures
 
@@ -253,8 +273,11 @@ class Feed:
             list(crowd.schemes.words),
             list(crowd.roles.words),
             MOST,
+            self._life,
+            list(self._ticks),
+            [self._transition(done) for done in self._broker.scheming.live.latest(RECENT_TRANSITIONS)],
         )
-        standing = [message for each in self.standing for message in each()]
+        standing = [message for layer in self.layers for message in layer.standing()]
         parcels: list[Parcel] = [encoded(hello), self.positions.full()]
         return [*parcels, encoded(standing)] if standing else parcels
 
@@ -308,7 +331,8 @@ class Feed:
             left_out,
             broker.journal.problem or broker.archive.problem,
         )
-        more = [message for each in self.every_second for message in each()]
+        self._remember(tick.at_us, load)
+        more = [message for layer in self.layers for message in layer.changed()]
         self._look_closely()
         return [*self._new_transitions(), tick, *more]
 
@@ -323,28 +347,31 @@ class Feed:
         for client in clients:
             try:
                 shown = await self.watching(client)
-            except NearcastError:
-                continue  # it has gone
+            except NearcastError as error:
+                shown = ClientGone(client, str(error))
             except Exception:
                 log.exception("client %r cannot be shown", client)
                 continue
             for seat in [seat for seat in self._seats if seat.watched == client]:
                 seat.tell(shown)
 
+    def _remember(self, at: int, load: Load) -> None:
+        self._ticks.append(msgspec.Raw(msgspec.json.encode(RecentTick(at, load))))
+
     def _new_transitions(self) -> list[ShownTransition]:
         live = self._broker.scheming.live
         new, self._transitions = live.transitions - self._transitions, live.transitions
-        shown = []
-        for done in live.status().latest[-new:] if new else ():
-            source, target = self._scheme, str(done.scheme)
-            if done.everybody:
-                self._scheme = target
-            shown.append(
-                ShownTransition(
-                    done.time, source, target, None, self.by(done.time), 0 if done.everybody else done.clients
-                )
-            )
-        return shown
+        return [self._transition(done) for done in live.latest(new)]
+
+    def _transition(self, done: TransitionDone) -> ShownTransition:
+        return ShownTransition(
+            done.time,
+            "" if done.before is None else str(done.before),
+            str(done.scheme),
+            done.region,
+            self.by(done.time),
+            0 if done.everybody else done.clients,
+        )
 
 
 def encoded(message: Any) -> str:

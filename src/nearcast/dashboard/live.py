@@ -13,7 +13,7 @@ from litestar.di import NamedDependency
 from litestar.exceptions import WebSocketDisconnect
 
 from nearcast.broker.http.browsers import check_origin
-from nearcast.dashboard.contract import ViewerWish
+from nearcast.dashboard.contract import LONGEST_NAME, ViewerWish
 from nearcast.dashboard.doors import Doors
 from nearcast.dashboard.feed import Feed, Seat
 from nearcast.errors import NotAuthenticated, QuotaExceeded
@@ -23,6 +23,10 @@ AGAIN: Final = 5.0
 
 LOGGED_OUT: Final = 4401
 NOT_UNDERSTOOD: Final = 4400
+TOO_MANY: Final = 4429
+LONGEST_REASON: Final = 120
+"""Bytes, of which a close frame holds 123."""
+
 _WISH: Final = msgspec.json.Decoder(ViewerWish)
 
 
@@ -30,9 +34,13 @@ _WISH: Final = msgspec.json.Decoder(ViewerWish)
 async def live(socket: WebSocket[Any, Any, Any], doors: NamedDependency[Doors], feed: NamedDependency[Feed]) -> None:
     check_origin(socket)
     await doors.check(socket)
-    feed.check_room()
     await socket.accept()
-    seat = feed.join()
+    try:
+        seat = feed.join()
+    except QuotaExceeded as error:
+        # Said on the line itself: of a WebSocket that was never opened, a page is told nothing, and would try again for ever.
+        await socket.close(TOO_MANY, str(error)[:LONGEST_REASON])
+        return
     try:
         async with asyncio.TaskGroup() as tasks:
             both = [tasks.create_task(each) for each in (_send(socket, seat, doors), _receive(socket, seat))]
@@ -94,4 +102,4 @@ async def _receive(socket: WebSocket[Any, Any, Any], seat: Seat) -> None:
             if wish.pause is not msgspec.UNSET:
                 seat.pause(bool(wish.pause))
             if wish.watch is not msgspec.UNSET:
-                seat.watched = None if wish.watch is None else str(wish.watch)[:1_024]
+                seat.watched = None if wish.watch is None else str(wish.watch)[:LONGEST_NAME]

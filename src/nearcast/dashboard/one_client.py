@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,8 +14,8 @@ import numpy.typing as npt
 from nearcast.broker.core import Broker
 from nearcast.broker.explained import EventRow, Place
 from nearcast.broker.explaining import event_row
-from nearcast.broker.sessions.session import Held, Session
-from nearcast.dashboard.cells import cell_at, collection, features, has_cells
+from nearcast.broker.sessions.session import Held
+from nearcast.dashboard.cells import MOST, cell_at, collection, features_of, has_cells
 from nearcast.dashboard.contract import (
     Area,
     ClientShown,
@@ -25,6 +25,7 @@ from nearcast.dashboard.contract import (
 )
 from nearcast.dashboard.shapes import area_kind, area_shape
 from nearcast.dashboard.tables import addresses_of, session_row
+from nearcast.dashboard.turns import Turns
 from nearcast.errors import OffsetTrimmed, UnknownName
 from nearcast.journal import DeliveryEntry, EventEntry, Journal
 from nearcast.model.area import Circle
@@ -147,6 +148,7 @@ async def client_shown(broker: Broker, recent: RecentEvents, client: str) -> Cli
     asked = broker.sessions.all[client]
     sent, withheld = await recent.of(asked.identity, [each.subscription.topic for each in asked.held.values()])
     addresses = await addresses_of(broker, client)
+    cells = await _cells(broker, client)
     session = broker.sessions.all.get(client)
     if session is None:
         raise UnknownName(f"client {client!r:.80} has just gone")
@@ -164,7 +166,7 @@ async def client_shown(broker: Broker, recent: RecentEvents, client: str) -> Cli
         [_subscription(held, position) for held in session.held.values()],
         str(live.scheme_of(client)) if live.takes_part(client) else "",
         cell_at(live.scheme_of(client), live.territory, position) if live.takes_part(client) else None,
-        _cells(broker, session),
+        cells,
         sent,
         withheld,
     )
@@ -189,9 +191,9 @@ def _subscription(held: Held, position: Point | None) -> SubscriptionShown:
     )
 
 
-def _cells(broker: Broker, session: Session) -> GeoJson | None:
+async def _cells(broker: Broker, client: str) -> GeoJson | None:
     live = broker.scheming.live
-    if not live.takes_part(session.client) or not has_cells(live.scheme_of(session.client)):
+    if not live.takes_part(client) or not has_cells(live.scheme_of(client)):
         return None
-    counts = Counter(live.channels_of(session.client))
-    return collection(features(live.scheme_of(session.client), live.territory, counts, empty=False))
+    names = dict.fromkeys(live.channels_of(client)[:MOST], 1)
+    return collection((await features_of(live.scheme_of(client), live.territory, names.items(), Turns())).values())

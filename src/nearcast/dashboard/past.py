@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
 
 from nearcast.broker.core import Broker
@@ -176,13 +177,9 @@ def _is_end(record: object) -> bool:
 
 
 def _clients(where: dict[str, tuple[float, float]], client_of: ClientOf) -> list[ClientThen]:
-    shown = []
-    for identity, (lat, lon) in where.items():
-        client = client_of(identity)
-        shown.append(ClientThen(client or f"? {identity[:8]}", lat, lon))
-        if len(shown) >= MOST_CLIENTS:
-            break
-    return shown
+    """Of too many always the same, or a replay would show others with every step."""
+    identities = where if len(where) <= MOST_CLIENTS else nsmallest(MOST_CLIENTS, where)
+    return [ClientThen(client_of(each) or f"? {each[:8]}", *where[each]) for each in identities]
 
 
 def event_then(entry: EventEntry, client_of: ClientOf) -> EventThen:

@@ -8,6 +8,7 @@ u16 degrees clockwise from north (0xffff: it has not moved).
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -62,10 +63,15 @@ class Positions:
             self.schemes[number], self.roles[number] = scheme, role
             self._marked[number] = True
 
-    def show_again(self, number: int) -> None:
-        """Tell of it at the next look, even if nothing has changed by then."""
-        if number < len(self._marked):
-            self._marked[number] = True
+    def renumber(self, column: npt.NDArray[np.uint8], old: int, new: int) -> None:
+        """Of schemes or of roles, one has another number."""
+        concerned = column == old
+        column[concerned] = new
+        self._marked |= concerned
+
+    def show_again(self, numbers: Sequence[int]) -> None:
+        """Tell of them at the next look, even if nothing has changed by then."""
+        self._marked[[number for number in numbers if number < len(self._marked)]] = True
 
     def look(self, now: Instant) -> bytes | None:
         """Who has changed since the last look; none if nobody has."""

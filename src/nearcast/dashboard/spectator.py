@@ -59,16 +59,19 @@ class Sample:
 
     # Spectator.  Whatever goes wrong here must not stop what is looked at.
 
-    def seen(self, event: Event, copies: Sequence[Target]) -> None:
+    def seen(self, event: Event, copies: Sequence[Target], *, timed: bool = True) -> None:
         try:
             numbers = [self._number(target.session.client) for target in copies[:MOST_RECEIVERS]]
             self._add(event, [number for number in numbers if number is not None], len(copies))
+            if timed:
+                self._delays.append(self._now() - event.published)
         except Exception:
             log.exception("what was published cannot be shown")
             self.end()
 
     def seen_plain(self, topic: str, publisher: Session, targets: Sequence[Target]) -> None:
-        self.seen(Event("-", topic, self._now(), publisher=publisher.client), targets)
+        # Nobody has noted when it came in, which would cost more than sending it on: it says nothing of delays.
+        self.seen(Event("-", topic, self._now(), publisher=publisher.client), targets, timed=False)
 
     def seen_together(
         self, count: int, event: Callable[[int], Event], receivers: Callable[[int], Sequence[int]]
@@ -76,14 +79,15 @@ class Sample:
         try:
             for number in range(min(count, self._most - len(self._events))):
                 numbers = receivers(number)
-                self._add(event(number), list(numbers[:MOST_RECEIVERS]), len(numbers))
+                shown = event(number)
+                self._add(shown, list(numbers[:MOST_RECEIVERS]), len(numbers))
+                self._delays.append(self._now() - shown.published)
         except Exception:
             log.exception("what was published cannot be shown")
             self.end()
 
     def _add(self, event: Event, receivers: list[int], count: int) -> None:
         place = event.place
-        self._delays.append(self._now() - event.published)
         self._events.append(
             ShownEvent(
                 event.id,

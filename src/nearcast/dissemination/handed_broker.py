@@ -41,6 +41,11 @@ class TransitionDone:
     """That were to follow."""
 
     everybody: bool
+    before: MechanismSpec | None = None
+    """In which they were; none: not all in the same."""
+
+    region: str | None = None
+    """Of a plan, because of which they came to that scheme."""
 
 
 class HandedBroker(PlannedBroker):
@@ -74,15 +79,22 @@ class HandedBroker(PlannedBroker):
     def _deliver(self, client: Address, event: Event) -> None:
         raise NotImplementedError(f"{event.id!r} for {client!r}: what waits for a client, waits in its session")
 
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
+    def transition(
+        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, *, region: str | None = None
+    ) -> None:
+        """``region``: who is in it comes to its scheme."""
         some = None if clients is None else list(dict.fromkeys(clients))
         before = self.exchange.memory.clock
+        running = {self.exchange.scheme} if some is None else {self.scheme_of(client) for client in some}
         back = self.aside() if some is None else _nothing
         super().transition(scheme, some)
         if self.exchange.memory.clock > before:
             concerned = self.clients if some is None else some
             self.transitions_done += 1
-            self.transitions.append(TransitionDone(self._host.now(), scheme, len(concerned), some is None))
+            source = running.pop() if len(running) == 1 else None
+            self.transitions.append(
+                TransitionDone(self._host.now(), scheme, len(concerned), some is None, source, region)
+            )
             self._changed(concerned)
         back()
 

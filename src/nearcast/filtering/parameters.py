@@ -17,7 +17,7 @@ from nearcast.filtering.policies import Distance, EveryFix, Frequency, Hybrid, U
 from nearcast.filtering.radial import RadialBroker, RadialClient
 from nearcast.filtering.scheme import DURATION, LENGTH, Scheme, Territory
 from nearcast.filtering.ste import SteBroker, SteClient
-from nearcast.filtering.tessellation import Cover, SquareGrid, Tessellation
+from nearcast.filtering.tessellation import Cover, GeoBox, SquareGrid, Tessellation
 
 _FARTHEST: Final = 100_000.0
 """Metres: beyond, somebody meant something else."""
@@ -116,9 +116,12 @@ class Grid(Scheme, frozen=True, kw_only=True):
         return half(surroundings, self._cells(territory))
 
     def tessellation(self, territory: Territory) -> Tessellation:
+        return self.tessellation_of(territory.box)
+
+    def tessellation_of(self, box: GeoBox) -> Tessellation:
         if self.cells == "square":
-            return SquareGrid(territory.box, self.factor)
-        return HexagonGrid(territory.box, self.resolution)
+            return SquareGrid(box, self.factor)
+        return HexagonGrid(box, self.resolution)
 
     def _cells(self, territory: Territory) -> Cells:
         return Cells(self.tessellation(territory), None)

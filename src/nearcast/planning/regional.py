@@ -92,13 +92,15 @@ class RegionalSchemes(SchemesByPlace):
         """Those whom a plan has brought to their scheme by name: it holds wherever they are."""
 
         self._held = _Regions.of(regions)
+        self._handed: HandedBroker
         self._moves: list[Moved] = []
         self._warned: set[str] = set()
         """Of what failed; it fails with every report from the same region."""
 
     def start(self, host: Host) -> None:
         super().start(host)
-        host.component(HandedBroker).aside = self._aside
+        self._handed = host.component(HandedBroker)
+        self._handed.aside = self._aside
 
     @property
     def regions(self) -> list[Region]:
@@ -197,9 +199,18 @@ class RegionalSchemes(SchemesByPlace):
             if scheme != running and exchange.follows(client):
                 changing.setdefault(scheme, {})[client] = running
         for scheme, clients in changing.items():
-            self._broker.transition(scheme, clients)
+            self._handed.transition(scheme, clients, region=self._region(scheme, clients, known))
             for client, running in clients.items():
                 self._moved(client, known[client].position, running, scheme)
+
+    def _region(self, scheme: MechanismSpec, clients: Iterable[Address], known: Mapping[Address, _Known]) -> str | None:
+        """Because of which region, or regions, these come to that scheme; none: they have come out of one."""
+        held, found = self._held, set[str]()
+        for client in clients:
+            position = known[client].position
+            inside = () if position is None else held.zones.at(position)[:1]
+            found.update(name for name in inside if held.by_name[name].scheme == scheme)
+        return ", ".join(sorted(found)) or None
 
     def _return(self, known: Mapping[Address, _Known], default: MechanismSpec) -> None:
         """As it was, as far as that can be."""

@@ -10,6 +10,7 @@ from litestar.exceptions import HTTPException
 
 from nearcast.broker.core import Broker
 from nearcast.errors import (
+    ChangedMeanwhile,
     Denied,
     InvalidInput,
     JournalFailed,
@@ -40,7 +41,7 @@ def status_of(error: NearcastError) -> int:
             return 400
         case OffsetTrimmed():
             return 410
-        case TransitionFailed():
+        case TransitionFailed() | ChangedMeanwhile():
             return 409
         case JournalFailed():
             return 503

@@ -54,17 +54,21 @@ class GradualBroker(HandedBroker):
         """To which it belongs, or is about to be brought."""
         return self.exchange.coming_to(client)
 
-    def transition(self, scheme: MechanismSpec, clients: Iterable[Address] | None = None) -> None:
+    def transition(
+        self, scheme: MechanismSpec, clients: Iterable[Address] | None = None, *, region: str | None = None
+    ) -> None:
         if clients is not None or len(self.clients) <= AT_ONCE:
-            super().transition(scheme, clients)
+            super().transition(scheme, clients, region=region)
             return
-        before, back = self.exchange.memory.clock, self.aside()
+        before, source, back = self.exchange.memory.clock, self.exchange.scheme, self.aside()
         moved = self.exchange.begin(scheme, AT_ONCE)
         if self._next is not None:
             self._next.cancel()  # of a transition before: this one has taken on who remained
         if self.exchange.memory.clock > before:
             self.transitions_done += 1
-            self.transitions.append(TransitionDone(self._host.now(), scheme, len(self.clients), everybody=True))
+            self.transitions.append(
+                TransitionDone(self._host.now(), scheme, len(self.clients), everybody=True, before=source)
+            )
             self._changed(moved)
         try:
             back()

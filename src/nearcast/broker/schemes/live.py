@@ -7,7 +7,6 @@ out through ``send`` and come in through ``receive``, and what must survive a re
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +23,7 @@ from nearcast.dissemination.handed_link import HandedLink
 from nearcast.dissemination.scheme_messages import INTERFACE, Hello, check
 from nearcast.dissemination.scheme_state import ClientState
 from nearcast.errors import InvalidRecord, UnknownName
+from nearcast.filtering.context import ClientContext
 from nearcast.filtering.messages import AssignmentRequest, ContextUpdate, Joining
 from nearcast.filtering.parameters import Radial
 from nearcast.filtering.registry import scheme_of
@@ -288,9 +288,14 @@ class LiveSchemes:
 
     def new_transitions(self) -> list[TransitionDone]:
         """Those since this was last asked for, oldest first; of very many only the last."""
-        done, latest = self._broker.transitions_done, list(self._broker.transitions)
+        done = self._broker.transitions_done
         new, self._told_of = done - self._told_of, done
-        return latest[max(0, len(latest) - new) :]
+        return self.latest(new)
+
+    def latest(self, most: int) -> list[TransitionDone]:
+        """The last transitions, oldest first; of very many fewer are remembered."""
+        done = list(self._broker.transitions)
+        return done[max(0, len(done) - most) :]
 
     @property
     def transitions(self) -> int:
@@ -344,15 +349,18 @@ class LiveSchemes:
         if held and not (started is not None and (started.active or started.settling)):
             self._broker.transition(self._plan.initial)
 
-    def channels(self) -> dict[MechanismSpec, Counter[str]]:
-        """Of every scheme that somebody is in, how many clients are in each of its channels."""
-        counts: dict[MechanismSpec, Counter[str]] = {}
+    def members(self) -> dict[MechanismSpec, list[ClientContext]]:
+        """Of every scheme that somebody is in, what it knows of each: to be read only, and of many not all at once."""
+        members: dict[MechanismSpec, list[ClientContext]] = {}
         for spec, half in self._broker.exchange.running():
             if half.contexts:
-                count = counts.setdefault(spec, Counter())
-                for context in half.contexts.values():
-                    count.update(context.channels)
-        return counts
+                members.setdefault(spec, []).extend(half.contexts.values())
+        return members
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """With schemes of their own."""
+        return tuple(self._regional.regions)
 
     def channels_of(self, client: str) -> tuple[str, ...]:
         """Those that a client belongs to; none where its scheme has none."""
@@ -377,7 +385,7 @@ class LiveSchemes:
             overlaps=len(exchange.overlaps),
             transitions=self._broker.transitions_done,
             latest=tuple(self._broker.transitions),
-            regions=tuple(self._regional.regions),
+            regions=self.regions,
         )
 
     def statistics(self) -> SchemesStatistics:

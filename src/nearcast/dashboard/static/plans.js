@@ -7,6 +7,11 @@ import { PagedTable, pageOf } from "./tables.js";
 
 const FRESH_MS = 5000;
 
+/** Names of clients between spaces or commas; one that has any itself stands in quotation marks. */
+export function namesIn(text) {
+  return [...text.matchAll(/"([^"]+)"|[^\s,"]+/g)].map(([whole, quoted]) => quoted ?? whole);
+}
+
 export class Plans {
   #fresh = undefined;
   #rulesLoaded = false;
@@ -86,7 +91,7 @@ export class Plans {
 
   async #command(event) {
     event.preventDefault();
-    const clients = byId("transition-clients").value.split(/[\s,]+/).filter(Boolean);
+    const clients = namesIn(byId("transition-clients").value);
     const scheme = this.#scheme();
     const answer = byId("transition-answer");
     byId("transition-send").disabled = true;
