@@ -158,6 +158,11 @@ async def client_shown(broker: Broker, recent: RecentEvents, client: str) -> Cli
     )
 
 
+def _area(area: AnyArea, position: Point | None) -> Area:
+    radius = area.radius if isinstance(area, Circle) else None
+    return Area(area_kind(area), area_text(area), radius, area_shape(area, position))
+
+
 def _subscription(held: Held, position: Point | None) -> SubscriptionShown:
     subscription = held.subscription
     area = subscription.area
@@ -168,11 +173,6 @@ def _subscription(held: Held, position: Point | None) -> SubscriptionShown:
         None if area is None else _area(area, position),
         to_text(held.since),
     )
-
-
-def _area(area: AnyArea, position: Point | None) -> Area:
-    radius = area.radius if isinstance(area, Circle) else None
-    return Area(area_kind(area), area_text(area), radius, area_shape(area, position))
 
 
 def _cells(broker: Broker, session: Session) -> GeoJson | None:
