@@ -176,7 +176,7 @@ export class Plans {
       this.#version = version;
       byId("rules-theirs-text").textContent = text || "(none)";
       byId("rules-theirs").hidden = false;
-      answer.textContent += " “Apply” puts yours in place of theirs, “Undo my changes” takes theirs.";
+      answer.textContent = `${answer.textContent.replace(/\.$/, "")}. “Apply” puts yours in place of theirs, “Undo my changes” takes theirs.`;
     } catch (refusal) {
       answer.textContent += ` ${refusal.message}`;
     }
