@@ -1,11 +1,13 @@
 """Many moving points from a server that does nothing else: what the page can draw is measured without a broker beside it.
 
-It speaks the part of the contract that the map needs (docs/dashboard.md): who is looking, the world, the live feed.
+It speaks the part of the contract that the map needs (docs/dashboard.md): who is looking, the world, the live feed.  What else a test wants
+it to say it is given: ``answers``, and what is ``told`` after the beginning.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 import numpy as np
@@ -63,7 +66,7 @@ class MovingPoints:
             "period_ms": int(PERIOD_S * 1000),
             "origin": {"lat": ORIGIN[0], "lon": ORIGIN[1]},
             "schemes": ["", "RADIAL", "EGRID(factor=10)", "ATTRACT"],
-            "roles": [""],
+            "roles": ["", "walker", "newcomer"],
         }
 
 
@@ -89,6 +92,13 @@ class Application:
     def __init__(self, count: int) -> None:
         self.points = MovingPoints(count)
         self.refusing = False
+        self.full = ""
+        """Why there is no room for one page more; empty: there is."""
+
+        self.more: dict[str, Any] = {}
+        """In ``hello``."""
+
+        self.told: list[dict[str, Any]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._dropping = asyncio.Event()
         self.answers: dict[str, Any] = {
@@ -96,17 +106,29 @@ class Application:
             "api/world": world(),
             "api/past/extent": {"oldest": None, "newest": None},
         }
+        """By path; a function is given the parameters of the question and may take its time.  None: something went wrong."""
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         name = scope.get("path", "").removeprefix("/dashboard/")
         if scope["type"] == "websocket":
             await self.feed(receive, send)
         elif scope["type"] == "http" and name in self.answers:
-            await answer(send, 200, b"application/json", msgspec.json.encode(self.answers[name]))
+            await self._answer(send, name, dict(parse_qsl(scope["query_string"].decode())))
         elif scope["type"] == "http" and (file := STATIC / (name or "index.html")).is_file():
             await answer(send, 200, KINDS[file.suffix], file.read_bytes())
         elif scope["type"] == "http":
             await answer(send, 404, b"application/json", b'{"detail": "not here"}')
+
+    async def _answer(self, send: Any, name: str, query: dict[str, str]) -> None:
+        found = self.answers[name]
+        if callable(found):
+            found = found(query)
+        if inspect.isawaitable(found):
+            found = await found
+        if found is None:
+            await answer(send, 500, b"application/json", b'{"detail": "something went wrong"}')
+        else:
+            await answer(send, 200, b"application/json", msgspec.json.encode(found))
 
     def drop(self) -> None:
         """All connections, from any thread."""
@@ -120,7 +142,12 @@ class Application:
             return
         self._loop, self._dropping = asyncio.get_running_loop(), asyncio.Event()
         await send({"type": "websocket.accept"})
-        await send({"type": "websocket.send", "text": msgspec.json.encode(self.points.hello()).decode()})
+        if self.full:
+            await send({"type": "websocket.close", "code": 4429, "reason": self.full})
+            return
+        await send({"type": "websocket.send", "text": msgspec.json.encode(self.points.hello() | self.more).decode()})
+        if self.told:
+            await send({"type": "websocket.send", "text": msgspec.json.encode(self.told).decode()})
         gone = asyncio.create_task(self._until_gone(receive))
         while not gone.done() and not self._dropping.is_set():
             await send({"type": "websocket.send", "bytes": self.points.step()})

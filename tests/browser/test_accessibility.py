@@ -8,7 +8,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import Watched, opened
-from tests.browser.stage import Stage
+from tests.browser.moving_points import moving_points
+from tests.browser.stage import PLACE, Stage
 
 RULES: Final = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
 
@@ -31,6 +32,32 @@ def test_every_view_meets_wcag_aa(pages: Watched, stage: Stage, theme: str) -> N
     page.keyboard.press("Enter")
     expect(page.locator("#eyes-body")).to_contain_text("Subscriptions")
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_past_heat_and_an_explanation_meet_wcag_aa(pages: Watched, stage: Stage, theme: str) -> None:
+    event = stage.publish("walker", "traffic/accessible", "x", place=PLACE)
+    page = opened(pages, stage, f"?theme={theme}&heat=density&client=ada&event={event}")
+    expect(page.locator("#explanation")).to_contain_text("Why it was")
+    expect(page.locator("#ramp")).to_be_visible()
+    assert violations(page) == []
+    page.locator("#slider").focus()
+    page.keyboard.press("PageDown")
+    page.wait_for_selector("html[data-state=past]")
+    expect(page.locator("#banner-detail")).to_contain_text("client")
+    expect(page.locator("#eyes-body .notice")).to_contain_text("The map shows the past")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_log_in_meets_wcag_aa(pages: Watched, theme: str) -> None:
+    pages.expect("404")
+    with moving_points(3) as server:
+        server.points.answers["api/me"] = {"user": None, "may_see": False, "may_command": False}
+        page = pages.open(f"{server.url}?theme={theme}")
+        page.wait_for_selector("html[data-state=login]")
+        assert violations(page) == []
+        page.close()
 
 
 def test_a_phone_meets_wcag_aa(phone: Watched, stage: Stage) -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from pathlib import Path
+from typing import Any, Final
 
-from playwright.sync_api import expect
-from tests.browser.conftest import Watched, opened, until
-from tests.browser.stage import PLACE, Stage
+import pyarrow as pa
+import pyarrow.parquet as pq
+from playwright.sync_api import Route, expect
+from tests.browser.conftest import PAINTED, Watched, opened, until
+from tests.browser.moving_points import moving_points
+from tests.browser.stage import PLACE, Stage, staged
+
+RULE: Final = """[[schemes.rule]]
+when = "subscribers"
+above = 4321
+dwell = "1s"
+scheme = { kind = "EGRID", factor = 7 }
+"""
 
 CELLS: Final = """async () => (await import("./main.js")).map.ground.cells.size"""
 COLOURS: Final = """async () => {
@@ -96,6 +108,52 @@ def test_rules_are_changed_as_a_whole_or_not_at_all(pages: Watched, stage: Stage
     expect(page.locator("#rules-answer")).to_have_text("The rules hold from now on.")
 
 
+def test_a_new_rule_holds_as_soon_as_it_is_applied(pages: Watched, stage: Stage) -> None:
+    page = opened(pages, stage, "?view=plans")
+    rules, answer = page.locator("#rules-text"), page.locator("#rules-answer")
+    before = rules.input_value()
+    rules.fill(RULE)
+    page.get_by_role("button", name="Apply").click()
+    expect(answer).to_have_text("The rules hold from now on.")
+    page.reload()
+    expect(rules).to_have_value(re.compile("above = 4321"))
+    rules.fill(before)
+    page.get_by_role("button", name="Apply").click()
+    expect(answer).to_have_text("The rules hold from now on.")
+
+
+def test_rules_that_somebody_else_has_changed_are_compared(pages: Watched, stage: Stage) -> None:
+    pages.expect("409")
+    theirs, held = RULE.replace("4321", "77"), {"text": "", "version": "1"}
+    sent: list[dict[str, Any]] = []
+
+    def answer(route: Route) -> None:
+        if route.request.method == "GET":
+            route.fulfill(json=held)
+            return
+        sent.append(dict(route.request.post_data_json or {}))
+        if sent[-1]["version"] != held["version"]:
+            route.fulfill(status=409, json={"detail": "the rules have been changed since"})
+        else:
+            route.fulfill(json={"text": sent[-1]["text"], "version": "3"})
+
+    pages.context.route("**/api/rules", answer)
+    page = opened(pages, stage, "?view=plans")
+    page.wait_for_timeout(300)
+    held.update(text=theirs, version="2")
+    page.locator("#rules-text").fill(RULE)
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#rules-answer.problem")).to_contain_text(
+        "Nothing was changed. the rules have been changed since"
+    )
+    expect(page.locator("#rules-theirs-text")).to_contain_text("above = 77")
+    expect(page.locator("#rules-text")).to_have_value(RULE)
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#rules-answer")).to_have_text("The rules hold from now on.")
+    expect(page.locator("#rules-theirs")).to_be_hidden()
+    assert [each["version"] for each in sent] == ["1", "2"]
+
+
 def test_the_slider_shows_the_past_and_leads_back(pages: Watched, stage: Stage) -> None:
     page = opened(pages, stage)
     now = until(page, IN_THE_PAST)
@@ -105,7 +163,7 @@ def test_the_slider_shows_the_past_and_leads_back(pages: Watched, stage: Stage) 
     page.keyboard.press("PageDown")
     page.wait_for_selector("html[data-state=past]")
     expect(page.locator("#banner-text")).to_contain_text("The past:")
-    expect(page.locator("#banner-detail")).to_contain_text("clients")
+    expect(page.locator("#banner-detail")).to_contain_text("client")
     assert "at=" in page.url
     assert until(page, IN_THE_PAST) > now, "it was further south"
     page.get_by_role("button", name="Back to now").click()
@@ -113,7 +171,7 @@ def test_the_slider_shows_the_past_and_leads_back(pages: Watched, stage: Stage) 
     assert until(page, IN_THE_PAST) <= now
 
 
-def test_the_past_is_replayed_until_it_is_stopped(pages: Watched, stage: Stage) -> None:
+def test_the_past_is_replayed_until_the_present_is_reached(pages: Watched, stage: Stage) -> None:
     page = opened(pages, stage)
     expect(page.locator("#slider")).to_be_enabled()
     page.get_by_role("button", name="Replay").click()
@@ -131,4 +189,77 @@ def test_heat_shows_density_with_a_legend(pages: Watched, stage: Stage) -> None:
     expect(page.locator("#ramp")).to_be_visible()
     assert until(page, """async () => (await import("./main.js")).map.ground.heat?.cells?.length""")
     page.get_by_label("Heat").select_option("recall")
-    expect(page.locator("#heat-note")).not_to_be_empty()
+    expect(page.locator("#heat-note")).to_contain_text("not measured yet")
+
+
+def test_recall_by_place_is_drawn_as_the_pipeline_observed_it(pages: Watched, tmp_path: Path) -> None:
+    with staged(tmp_path) as own:
+        own.enter("ada")
+        folder = own.broker.data / "lake-warehouse" / "observed" / "places"
+        folder.mkdir(parents=True)
+        rows = {"lat": [PLACE[0], PLACE[0] + 0.001], "lon": [PLACE[1], PLACE[1]], "cell": [50.0, 50.0]}
+        counts = {"due": [4, 2], "notified": [3, 4], "correct": [3, 2]}
+        pq.write_table(pa.table(rows | counts), folder / "part-0.parquet")
+        page = opened(pages, own, "?heat=recall&hide=streets,areas,cells,points")
+        expect(page.locator("#heat-note")).to_contain_text("2 cells of 50 m")
+        expect(page.locator("#ramp-most")).to_have_text("1")
+        assert until(page, PAINTED, "ground")
+        page.get_by_label("Heat").select_option("none")
+        until(page, f"async () => !(await ({PAINTED})('ground'))")
+        page.close()
+
+
+def test_an_event_is_seen_spreading(pages: Watched, stage: Stage) -> None:
+    page = opened(pages, stage, "?hide=areas")
+    stage.publish("walker", "traffic/seen", "slow", place=PLACE, reach=500)
+    assert until(page, PAINTED, "happening")
+    until(page, f"async () => !(await ({PAINTED})('happening'))")
+
+
+def test_an_explanation_is_written_for_people(pages: Watched) -> None:
+    pages.expect("404")
+    terms = [
+        ("frame", "published 2026-11-18T20:14:21.123456Z"),
+        ("content", 'near(destination, 500): is {"point": [8.6512, 49.8728]}'),
+        ("content", 'under(transport, "/vehicle"): is {"path": "/foot"}'),
+        ("content", 'likes: is {"tags": ["tea", "{odd}"]}'),
+    ]
+    children = [{"ok": False, "what": what, "text": text, "children": []} for what, text in terms]
+    root = {"ok": False, "what": "delivered", "text": "", "children": children}
+    with moving_points(3) as server:
+        server.points.answers["api/explain"] = {"delivered": False, "tree": root, "note": None}
+        seen: dict[str, Any] = {
+            "client": "walker-1",
+            "position": None,
+            "subscriptions": [],
+            "scheme": "RADIAL",
+            "cells": None,
+            "cell": None,
+        }
+        going = {"destination": '{"point": [8.6512, 49.8728]}'}
+        contexts = [{"id": "me", "attributes": going}]
+        server.points.answers["api/client"] = seen | {"contexts": contexts, "sent": [], "withheld": []}
+        page = pages.open(f"{server.url}?client=walker-1&event=e-1")
+        text = page.locator("#explanation .text")
+        expect(text).to_have_count(4)
+        assert re.fullmatch(r"published (\d+ \w+, )?\d\d:\d\d:\d\d", text.nth(0).inner_text())
+        expect(text.nth(1)).to_have_text("near(destination, 500): is 49.87280, 8.65120")
+        expect(text.nth(2)).to_have_text('under(transport, "/vehicle"): is /foot')
+        expect(text.nth(3)).to_contain_text("tea")
+        expect(page.locator("#eyes-body .facts")).to_contain_text("49.87280, 8.65120")
+        page.close()
+
+
+def test_a_proximity_is_drawn_and_moves_with_who_announced_it(pages: Watched, stage: Stage) -> None:
+    walker = stage.people["walker"]
+    stage.do(walker.announce("traffic/siren", 400))
+    north = """async () => (await import("./main.js")).map.shapes[0]?.shape.coordinates[0][0][1]"""
+    try:
+        page = opened(pages, stage, "?client=walker")
+        expect(page.locator("#eyes-body")).to_contain_text("traffic/siren")
+        expect(page.locator("#eyes-body")).to_contain_text("within 400 m")
+        first = until(page, north)
+        until(page, f"async (first) => (await ({north})()) > first", first)
+        assert until(page, PAINTED, "happening")
+    finally:
+        stage.do(walker.unannounce("traffic/siren"))

@@ -358,6 +358,11 @@ class SubscriptionShown(Told, frozen=True):
     since: str
 
 
+class ProximityShown(Told, frozen=True):
+    topic: str
+    area: Area
+
+
 class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
     client: str
     session: SessionRow
@@ -365,6 +370,9 @@ class ClientShown(Told, frozen=True, tag_field="kind", tag="client"):
     contexts: list[ContextShown]
     accepts_addressed: bool
     subscriptions: list[SubscriptionShown]
+    proximities: list[ProximityShown]
+    """Announced: where its events on a topic reach."""
+
     scheme: str
     cell: str | None
     cells: GeoJson | None

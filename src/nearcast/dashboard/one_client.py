@@ -21,6 +21,7 @@ from nearcast.dashboard.contract import (
     ClientShown,
     ContextShown,
     GeoJson,
+    ProximityShown,
     SubscriptionShown,
 )
 from nearcast.dashboard.shapes import area_kind, area_shape
@@ -28,6 +29,7 @@ from nearcast.dashboard.tables import addresses_of, session_row
 from nearcast.dashboard.turns import Turns
 from nearcast.errors import OffsetTrimmed, UnknownName
 from nearcast.journal import DeliveryEntry, EventEntry, Journal
+from nearcast.model.area import Area as AnyArea
 from nearcast.model.area import Circle
 from nearcast.model.area_text import area_text
 from nearcast.model.geometry import Point
@@ -164,12 +166,18 @@ async def client_shown(broker: Broker, recent: RecentEvents, client: str) -> Cli
         ],
         broker.presence.takes_addressed(client),
         [_subscription(held, position) for held in session.held.values()],
+        [ProximityShown(topic, _area(area, position)) for topic, area in session.announced.items()],
         str(live.scheme_of(client)) if live.takes_part(client) else "",
         cell_at(live.scheme_of(client), live.territory, position) if live.takes_part(client) else None,
         cells,
         sent,
         withheld,
     )
+
+
+def _area(area: AnyArea, position: Point | None) -> Area:
+    radius = area.radius if isinstance(area, Circle) else None
+    return Area(area_kind(area), area_text(area), radius, area_shape(area, position))
 
 
 def _subscription(held: Held, position: Point | None) -> SubscriptionShown:
@@ -179,14 +187,7 @@ def _subscription(held: Held, position: Point | None) -> SubscriptionShown:
         subscription.id,
         held.filter,
         None if subscription.where is None else predicate_text(subscription.where),
-        None
-        if area is None
-        else Area(
-            area_kind(area),
-            area_text(area),
-            area.radius if isinstance(area, Circle) else None,
-            area_shape(area, position),
-        ),
+        None if area is None else _area(area, position),
         to_text(held.since),
     )
 

@@ -11,6 +11,7 @@ const SENTENCES = {
   401: "Log in to see this.",
   403: "You do not have permission for this; it needs the right to “plans”.",
   404: "The broker does not know this.",
+  409: "Somebody else has changed this meanwhile.",
   429: "Too many attempts. Wait a little, then try again.",
   503: "The broker is too busy to answer this now.",
 };

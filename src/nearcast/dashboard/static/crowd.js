@@ -78,6 +78,11 @@ export class Crowd {
     return this.#indexes.get(name) ?? -1;
   }
 
+  /** Of those who are known: indexes are given to others later, names are not. */
+  namesOf(indexes) {
+    return indexes.map((index) => this.names[index]).filter((name) => name !== undefined);
+  }
+
   /** A binary snapshot; the format is in docs/dashboard.md. */
   read(buffer, now, smooth = true) {
     const data = new DataView(buffer);

@@ -29,6 +29,19 @@ export function show(element, visible) {
   element.hidden = !visible;
 }
 
+/** New content that leaves the focus where it was: what had it is found again by its `data-key`; if it has gone, `otherwise` has it. */
+export function replace(parent, children, otherwise = null) {
+  const focused = document.activeElement;
+  const held = parent.contains(focused) && parent !== focused;
+  parent.replaceChildren(...children);
+  if (held) (keyed(parent, focused.dataset.key) ?? otherwise)?.focus({ preventScroll: true });
+}
+
+/** The element with this `data-key`, whatever strangers have put into it. */
+export function keyed(parent, key) {
+  return key === undefined ? undefined : [...parent.querySelectorAll("[data-key]")].find(({ dataset }) => dataset.key === key);
+}
+
 /** Say something to whoever listens to the page instead of looking at it; what is said again is not repeated. */
 export function announce(sentence) {
   const region = byId("announcements");

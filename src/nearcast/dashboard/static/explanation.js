@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { h, icon } from "./dom.js";
+import { clock, plain } from "./formats.js";
 
 /** A term and the terms it is made of. What made the answer is emphasised: under a "no" the terms that do not hold. */
 function term({ ok, what, text, children = [] }, decisive = true) {
@@ -16,31 +17,56 @@ function term({ ok, what, text, children = [] }, decisive = true) {
   return h("li", { class: look }, h("details", { open: true }, h("summary", { class: "line" }, line), h("ul", {}, parts)));
 }
 
-/** Subscriptions without a name have one that ends in a number of the broker's own. */
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** Subscriptions without a name have one that ends in a number of the broker's own; nobody reads microseconds, nor the braces of JSON. */
 function readable(text) {
-  return text.replaceAll(/\\x00\d*/g, "");
+  return plain(text.replaceAll(/\\x00\d*/g, "").replaceAll(TIME, (time) => clock(Date.parse(time))));
 }
 
 export function tree(root) {
   return h("ul", { class: "tree" }, term(root));
 }
 
-export async function explain(container, event, client) {
-  container.hidden = false;
-  container.setAttribute("aria-busy", "true");
-  try {
-    const { delivered, tree: root, note } = await get("api/explain", { event, client });
-    container.replaceChildren(...[
-      h("h3", { tabindex: -1 }, delivered ? "Why it was sent" : "Why it was withheld"),
+export class Explanation {
+  #asked = 0;
+
+  constructor(container) {
+    this.container = container;
+  }
+
+  hide() {
+    this.#asked += 1;
+    this.container.hidden = true;
+    this.container.replaceChildren();
+  }
+
+  async show(event, client) {
+    const turn = (this.#asked += 1);
+    const { container } = this;
+    container.hidden = false;
+    container.setAttribute("aria-busy", "true");
+    try {
+      const answer = await get("api/explain", { event, client });
+      if (turn !== this.#asked) return; // something else was asked for since
+      this.#write(event, client, answer);
+    } catch (refusal) {
+      if (turn !== this.#asked) return;
+      container.replaceChildren(h("p", { class: "problem", role: "alert" }, refusal.message));
+    }
+    container.removeAttribute("aria-busy");
+  }
+
+  #write(event, client, { delivered, tree: root, note }) {
+    const title = h("h3", { tabindex: -1 }, delivered ? "Why it was sent" : "Why it was withheld");
+    this.container.replaceChildren(...[
+      title,
       h("p", { class: "muted" }, "event ", h("code", {}, event), ", client ", h("code", {}, client)),
       note ? h("p", { class: "small" }, note) : null,
       tree(root),
       h("p", { class: "muted small" }, "Green terms hold, red ones do not; bold ones made the answer."),
     ].filter(Boolean));
-    container.querySelector("h3").focus({ preventScroll: true });
-    container.scrollIntoView({ block: "nearest" });
-  } catch (refusal) {
-    container.replaceChildren(h("p", { class: "problem", role: "alert" }, refusal.message));
+    title.focus({ preventScroll: true });
+    this.container.scrollIntoView({ block: "nearest" });
   }
-  container.removeAttribute("aria-busy");
 }

@@ -13,6 +13,11 @@ export function number(value) {
   return size >= 10 ? ONE.format(value) : TWO.format(value);
 }
 
+/** "1 client", "2 clients". */
+export function counted(value, what) {
+  return `${number(value)} ${what}${value === 1 ? "" : "s"}`;
+}
+
 export function bytes(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value >= 1e6) return `${ONE.format(value / 1e6)} MB`;
@@ -33,6 +38,28 @@ export function clock(milliseconds) {
 
 export function clockOfText(text) {
   return text ? clock(Date.parse(text)) : "–";
+}
+
+const WRITTEN = {
+  path: (path) => path,
+  below: (path) => `below ${path}`,
+  point: ([lon, lat]) => `${degrees(lat)}, ${degrees(lon)}`,
+  instant: (time) => clock(Date.parse(time)),
+  tags: (tags) => tags.join(", "),
+  one_of: (values) => values.join(" or "),
+  range: ([low, high]) => `${low} to ${high}`,
+};
+const OBJECT = /\{"(\w+)":\s*("[^"]*"|\[[^\]{}]*\])\}/g;
+
+/** Values come as JSON: what an object stands for reads better without its braces, wherever it stands. */
+export function plain(text) {
+  return String(text).replaceAll(OBJECT, (whole, kind, value) => {
+    try {
+      return WRITTEN[kind]?.(JSON.parse(value)) ?? whole;
+    } catch {
+      return whole;
+    }
+  });
 }
 
 export function duration(milliseconds) {

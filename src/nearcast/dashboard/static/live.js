@@ -3,6 +3,7 @@
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 const NOT_LOGGED_IN = [4401, 4403];
+const TOO_MANY = 4429; // pages are open already: trying again and again would not help
 
 export class Live extends EventTarget {
   #socket = null;
@@ -54,11 +55,16 @@ export class Live extends EventTarget {
       for (const message of [JSON.parse(data)].flat()) this.#tell(message.kind, message);
       return undefined;
     });
-    socket.addEventListener("close", ({ code }) => {
+    socket.addEventListener("close", ({ code, reason }) => {
       if (socket !== this.#socket || !this.#wanted) return;
       if (NOT_LOGGED_IN.includes(code)) {
         this.stop();
         this.#tell("refused");
+        return;
+      }
+      if (code === TOO_MANY) {
+        this.stop();
+        this.#tell("full", reason);
         return;
       }
       this.#tell("lost", { retryMs: this.#pause });

@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { Crowd } from "./crowd.js";
 import { announce, byId, show } from "./dom.js";
 import { areaText, Eyes } from "./eyes.js";
-import { clockOfText, number } from "./formats.js";
+import { clockOfText, counted, number } from "./formats.js";
 import { Layers } from "./layers.js";
 import { Live } from "./live.js";
 import { askForLogin, logOut, whoami } from "./login.js";
@@ -17,7 +17,7 @@ import { Plans } from "./plans.js";
 import { searchBox } from "./search.js";
 import { PagedTable } from "./tables.js";
 import { tabs, VIEWS } from "./tabs.js";
-import { Timelines } from "./timelines.js";
+import { isPartial, Timelines, transitionText } from "./timelines.js";
 
 const root = document.documentElement;
 const smooth = !matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -30,6 +30,7 @@ map.ground.colourNumber = (scheme) => layers.colourNumber(scheme);
 const timelines = new Timelines(byId("timelines"));
 const plans = new Plans();
 const overview = new Overview((event) => {
+  past.leave(); // it is one of now
   map.goTo(event.lat, event.lon, Math.max(map.view.zoom, 15));
   map.spread.add(event, performance.now());
 });
@@ -38,15 +39,42 @@ const eyes = new Eyes(map, ({ client, event }) => {
   root.dataset.eyes = client === null ? "closed" : "open";
   live.watch(client);
 });
-const past = new Past(map, present, layers, (inThePast) => {
-  show(byId("banner"), inThePast);
-  setState(inThePast ? "past" : connected ? "live" : "lost");
-});
+const past = new Past(present, map.spread);
 let connected = false;
+let latest = null; // tick
+let life = null; // of the broker: after a restart it is another one
+
+/** What the head of the page says of the time that the map shows. */
+function headline(scheme, clients) {
+  byId("scheme-now").textContent = scheme || "–";
+  byId("clients-now").textContent = number(clients);
+}
+
+past.addEventListener("entered", () => {
+  map.crowd = past.crowd;
+  layers.showPast({});
+  headline(null, null);
+  show(byId("banner"), true);
+  show(byId("empty"), false);
+  setState("past");
+});
+past.addEventListener("drawn", ({ detail: { scheme, clients } }) => {
+  layers.showPast({ scheme });
+  headline(scheme, clients.length);
+  eyes.setPast(past.crowd);
+});
+past.addEventListener("left", () => {
+  map.crowd = present;
+  layers.showPast(null);
+  if (latest) headline(latest.scheme, latest.clients);
+  eyes.setPast(null);
+  show(byId("banner"), false);
+  setState(connected ? "live" : "lost");
+});
 
 function setState(state) {
   root.dataset.state = state;
-  const words = { live: "Live", past: "Past", lost: "Reconnecting…", loading: "Connecting…" };
+  const words = { live: "Live", past: "Past", lost: "Reconnecting…", full: "Too many pages", loading: "Connecting…" };
   byId("state-text").textContent = words[state] ?? "";
 }
 
@@ -61,6 +89,7 @@ function listen() {
   on("open", () => {
     connected = true;
     show(byId("lost"), false);
+    show(byId("full"), false);
     if (past.at === null) setState("live");
   });
   on("lost", () => {
@@ -71,45 +100,67 @@ function listen() {
     whoami().then((me) => me.may_see || leave(), () => {}); // the log-in may be over, rather than the line
   });
   on("refused", () => leave());
+  on("full", (reason) => {
+    connected = false;
+    show(byId("lost"), false);
+    byId("full-text").textContent = reason || "As many pages are open as the broker serves. Close one, then try again.";
+    show(byId("full"), true);
+    announce(byId("full-text").textContent);
+    if (past.at === null) setState("full");
+  });
   on("hello", (hello) => {
     present.reset(hello);
     map.ground.cells.clear();
     map.ground.change();
     watchTheCrowd(hello.schemes, hello.roles);
+    if (past.at !== null) past.dress();
+    timelines.fill(hello.ticks ?? [], hello.transitions ?? []);
+    plans.load();
+    if (life !== null && life !== hello.life) anew();
+    life = hello.life ?? null;
   });
   on("names", (names) => {
     present.rename(names);
     if (names.schemes || names.roles) watchTheCrowd(names.schemes, names.roles);
+    if (past.at !== null) past.dress();
   });
   on("positions", (buffer) => {
     present.read(buffer, performance.now(), smooth);
     show(byId("empty"), present.count === 0 && past.at === null);
   });
   on("tick", (tick) => {
+    latest = tick;
     timelines.add(tick);
     overview.tick(tick, map.ground.colourNumber);
-    byId("scheme-now").textContent = tick.scheme || "–";
-    byId("clients-now").textContent = number(tick.clients);
+    if (past.at === null) headline(tick.scheme, tick.clients);
     show(byId("empty"), tick.clients === 0 && past.at === null);
     byId("trouble").textContent = tick.problem ?? "";
     show(byId("trouble"), Boolean(tick.problem));
   });
   on("event", (event) => {
-    overview.event(event);
-    if (past.at === null && !document.hidden) map.spread.add(event, performance.now());
+    const shown = { ...event, receivers: present.namesOf(event.receivers) };
+    overview.event(shown);
+    if (past.at === null && !document.hidden) map.spread.add(shown, performance.now());
   });
   on("transition", (transition) => {
     timelines.mark(transition);
-    announce(`Transition from ${transition.from || "none"} to ${transition.to}.`);
-    flash(`${transition.from || "none"} → ${transition.to}${transition.region ? `, ${transition.region}` : ""}`);
-    if (!byId("view-plans").hidden) plans.load();
+    const { from, to, region, clients } = transition;
+    const whom = [clients ? counted(clients, "client") : null, region ? `in ${region}` : null].filter(Boolean).join(" ");
+    announce(isPartial(transition) ? `Transition of ${whom || "some clients"} to ${to}.` : `Transition from ${from || "none"} to ${to}.`);
+    flash(transitionText(transition));
+    plans.load();
   });
-  on("cells", ({ scheme, features }) => {
-    if (features.features.length) map.ground.cells.set(scheme, features.features);
-    else map.ground.cells.delete(scheme);
+  on("cells", (told) => {
+    map.ground.cells.told(told);
+    if (map.ground.cells.regions) setRegions(map.ground.cells.regions);
+    map.ground.change();
+  });
+  on("counts", (counts) => {
+    map.ground.cells.counted(counts);
     map.ground.change();
   });
   on("client", (answer) => eyes.update(answer));
+  on("gone", (gone) => eyes.gone(gone));
 }
 
 /** A transition is shown over the map for a moment. */
@@ -145,13 +196,18 @@ const subscriptionsTable = new PagedTable(byId("view-subscriptions"), {
     { key: "area", title: "Area", cell: ({ area }) => areaText(area) },
     { key: "since", title: "Since", cell: ({ since }) => clockOfText(since) },
   ],
+  identity: ({ client, id }) => `${client} ${id}`,
 });
 const chooseView = tabs({ clients: clientsTable, subscriptions: subscriptionsTable, plans });
 plans.regionsChanged = (regions) => {
+  if (!map.ground.cells.regions) setRegions(regions); // else the feed tells of them, and sooner
+};
+
+function setRegions(regions) {
   if (JSON.stringify(regions) === JSON.stringify(map.ground.regions)) return;
   map.ground.regions = regions;
   map.ground.change();
-};
+}
 
 function setTheme(theme) {
   root.dataset.theme = theme;
@@ -202,11 +258,33 @@ window.addEventListener("logged-out", () => leave());
 async function leave() {
   if (root.dataset.state === "login" || root.dataset.state === "forbidden") return;
   live.stop();
-  past.closed = true;
+  past.close();
+  layers.close();
   clientsTable.close();
   subscriptionsTable.close();
   plans.close();
   askForLogin(await whoami(), () => location.reload());
+}
+
+function setWorld(world) {
+  byId("world-name").textContent = world.name ?? "";
+  byId("attribution").textContent = world.attribution ?? "";
+  show(byId("attribution"), Boolean(world.attribution));
+  map.setWorld(world);
+  layers.kinds = (world.schemes ?? []).map(({ kind }) => kind);
+  plans.setWorld(world);
+}
+
+/** The broker was started again: its ground and its rules may be others. */
+async function anew() {
+  plans.forgetRules();
+  try {
+    const [me, world] = [await whoami(), await get("api/world")];
+    setWorld(world);
+    plans.permit(me);
+  } catch {
+    // it is gone again: the next connection begins anew, too
+  }
 }
 
 async function enter(me) {
@@ -214,24 +292,37 @@ async function enter(me) {
   show(byId("logout"), Boolean(me.user));
   byId("who").textContent = me.user ?? "";
   plans.permit(me);
-  const world = await get("api/world");
-  byId("world-name").textContent = world.name ?? "";
-  byId("attribution").textContent = world.attribution ?? "";
-  show(byId("attribution"), Boolean(world.attribution));
   if (asked("lat")) map.goTo(Number(asked("lat")), Number(asked("lon")), Number(asked("zoom") ?? 15));
-  map.setWorld(world);
-  layers.kinds = (world.schemes ?? []).map(({ kind }) => kind);
-  plans.setWorld(world);
+  setWorld(await get("api/world"));
   plans.permit(me);
   layers.start();
   live.start();
   chooseView(VIEWS.includes(asked("view")) ? asked("view") : VIEWS[0]);
   overview.nothing("No events yet.");
   const [client, event, at] = ["client", "event", "at"].map(asked);
-  past.measure().then(() => at && past.show(Date.parse(at)));
+  past.open();
+  if (at) past.measure().then(() => beginAt(at));
   if (client) eyes.open(client, event);
 }
 
+/** The time of the address, which anybody may have written. */
+function beginAt(text) {
+  const at = Date.parse(text);
+  if (Number.isFinite(at)) {
+    past.show(at);
+    return;
+  }
+  remember({ at: null });
+  flash(`“${text}” is no time: this is the present`);
+  announce(`“${text}” in the address is no time. The map shows the present.`);
+}
+
+byId("full-again").addEventListener("click", () => {
+  show(byId("full"), false);
+  setState("loading");
+  byId("map").focus({ preventScroll: true }); // the button has gone
+  live.start();
+});
 dress();
 listen();
 whoami().then(

@@ -22,6 +22,7 @@ export class LiveMap extends EventTarget {
   numbers = [0]; // of the colours of schemes, or of roles
   selected = null; // the client through whose eyes we see
   shapes = []; // its areas and cells: {shape, look}
+  #present;
   #crowd;
   #box = byId("map");
   #moved = 0;
@@ -30,10 +31,11 @@ export class LiveMap extends EventTarget {
 
   constructor(crowd) {
     super();
-    this.#crowd = crowd;
+    this.#present = this.#crowd = crowd;
     const canvas = (name) => this.#box.insertBefore(h("canvas", { class: name, "aria-hidden": "true" }), byId("tip"));
-    this.ground = new Ground(canvas("ground"));
+    const ground = canvas("ground");
     this.people = new PointLayer(canvas("people"));
+    this.ground = new Ground(ground, canvas("labels"));
     this.top = canvas("happening");
     new ResizeObserver(() => this.resize()).observe(this.#box);
     this.resize();
@@ -48,8 +50,9 @@ export class LiveMap extends EventTarget {
   /** The present or the past: whoever is shown. */
   set crowd(crowd) {
     this.#crowd = crowd;
-    this.#seen.crowd = -1;
     this.spread.clear();
+    this.ground.present = crowd === this.#present;
+    this.repaint();
   }
 
   resize() {
@@ -180,6 +183,7 @@ export class LiveMap extends EventTarget {
     context.fillStyle = colourOf(this.numbers[number] ?? 0);
     context.fill();
     context.font = `600 12px ${variable("--font")}`;
+    context.lineJoin = "round";
     context.lineWidth = 3.5;
     context.strokeStyle = variable("--map");
     context.strokeText(this.selected, x + 16, y + 4);

@@ -1,25 +1,30 @@
 // Colours: of the theme from the style sheet, of schemes and roles from a row that colour-blind people can tell apart.
 
-// The first is for those who have none.
-const ROW_DARK = ["#a0aec0", "#4fd1c5", "#f6ad55", "#a78bfa", "#63b3ed", "#f687b3", "#d6e04f", "#fc8181"];
-const ROW_LIGHT = ["#64748b", "#0d8a80", "#c05a00", "#6b46c1", "#1f6fc4", "#b83280", "#687400", "#c53030"];
+// Number 0 is for those who have none, and for nobody else: grey means nothing in particular.
+const NONE = { dark: "#a0aec0", light: "#64748b" };
+const ROW = {
+  dark: ["#4fd1c5", "#f6ad55", "#a78bfa", "#63b3ed", "#f687b3", "#d6e04f", "#fc8181", "#68d391", "#e06cff", "#e3c3a0", "#7c8cff", "#d97742"],
+  light: ["#0d8a80", "#c05a00", "#6b46c1", "#1f6fc4", "#b83280", "#687400", "#c53030", "#2f7d32", "#a21caf", "#7a4f2b", "#3730a3", "#d6336c"],
+};
 const HEAT = {
-  // Few to many, and bad to good; both end in something that is seen on either theme.
-  density: ["#2b6cb0", "#2c9faf", "#48bb78", "#ecc94b", "#ed8936", "#e53e3e"],
-  share: ["#c53030", "#dd6b20", "#d69e2e", "#9aa83a", "#38a169", "#2f9e8f"],
+  // Few to many, and bad to good: on the light map few must be as dark as the rest, to be seen at all.
+  dark: {
+    density: ["#2b6cb0", "#2c9faf", "#48bb78", "#ecc94b", "#ed8936", "#e53e3e"],
+    share: ["#e5484d", "#ed8936", "#ecc94b", "#a3b83a", "#48bb78", "#2fb5a4"],
+  },
+  light: {
+    density: ["#3b82c4", "#0e8fa3", "#2f9e5b", "#d9a400", "#dd6b20", "#c81e1e"],
+    share: ["#c81e1e", "#dd6b20", "#d9a400", "#8a9a20", "#2f9e5b", "#0d8a80"],
+  },
 };
 
-export function isDark() {
-  return document.documentElement.dataset.theme === "dark";
-}
-
-export function row() {
-  return isDark() ? ROW_DARK : ROW_LIGHT;
+function theme() {
+  return document.documentElement.dataset.theme === "dark" ? "dark" : "light";
 }
 
 export function colourOf(number) {
-  const colours = row();
-  return colours[number % colours.length];
+  const colours = ROW[theme()];
+  return number ? colours[(number - 1) % colours.length] : NONE[theme()];
 }
 
 const known = new Map(); // asking for a computed style in every frame would cost more than drawing it
@@ -30,7 +35,7 @@ export function numbersOf(names, kinds) {
   return names.map((name) => {
     if (!name) return 0;
     let number = 1 + Math.max(0, kinds.indexOf(name.replace(/\(.*/, "")));
-    while (taken.has(number) && taken.size < ROW_DARK.length - 1) number = 1 + (number % (ROW_DARK.length - 1));
+    while (taken.has(number) && taken.size < ROW.dark.length) number = 1 + (number % ROW.dark.length);
     taken.add(number);
     return number;
   });
@@ -57,7 +62,7 @@ export function withAlpha(hex, alpha) {
 
 /** The steps of a heat map, and which of them stands for a share between 0 and 1. */
 export function heatSteps(kind) {
-  return kind === "density" ? HEAT.density : HEAT.share;
+  return HEAT[theme()][kind === "density" ? "density" : "share"];
 }
 
 export function heatColour(kind, share) {

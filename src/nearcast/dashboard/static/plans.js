@@ -2,10 +2,12 @@
 
 import { get, post, put } from "./api.js";
 import { announce, byId, h, show } from "./dom.js";
+import { Fresh } from "./fresh.js";
 import { clockOfText, number } from "./formats.js";
 import { PagedTable, pageOf } from "./tables.js";
 
 const FRESH_MS = 5000;
+const CONFLICT = 409;
 
 /** Names of clients between spaces or commas; one that has any itself stands in quotation marks. */
 export function namesIn(text) {
@@ -13,7 +15,9 @@ export function namesIn(text) {
 }
 
 export class Plans {
-  #fresh = undefined;
+  #fresh = new Fresh(byId("view-plans"), FRESH_MS, () => this.load());
+  #version = undefined; // of the rules, as they were read
+  #read = null; // their text
   #rulesLoaded = false;
   #kinds = [];
   #history = [];
@@ -50,14 +54,18 @@ export class Plans {
   }
 
   open() {
-    this.load();
     if (!this.#rulesLoaded) this.#loadRules();
-    this.#fresh ??= setInterval(() => this.load(), FRESH_MS);
+    this.#fresh.start();
+  }
+
+  /** They may be others now; what somebody is writing stays, and is compared when it is applied. */
+  forgetRules() {
+    this.#rulesLoaded = byId("rules-text").value !== (this.#read ?? "");
+    if (!this.#rulesLoaded && !byId("view-plans").hidden) this.#loadRules();
   }
 
   close() {
-    clearInterval(this.#fresh);
-    this.#fresh = undefined;
+    this.#fresh.stop();
   }
 
   #chooseKind() {
@@ -130,31 +138,52 @@ export class Plans {
     this.regionsChanged?.(regions);
   }
 
+  /** Those that hold now, into the field: what was written there is given up. */
   async #loadRules() {
     const answer = byId("rules-answer");
     answer.textContent = "";
     try {
-      const { text } = await get("api/rules");
-      byId("rules-text").value = text ?? "";
-      this.#rulesLoaded = true;
+      this.#take(await get("api/rules"));
+      byId("rules-theirs").hidden = true;
     } catch (refusal) {
       answer.className = "problem";
       answer.textContent = refusal.message;
     }
   }
 
+  #take({ text, version }) {
+    byId("rules-text").value = this.#read = text ?? byId("rules-text").value;
+    this.#version = version;
+    this.#rulesLoaded = true;
+  }
+
   async #saveRules(event) {
     event.preventDefault();
     const answer = byId("rules-answer");
+    const text = byId("rules-text").value;
     try {
-      const { text } = await put("api/rules", { text: byId("rules-text").value });
-      byId("rules-text").value = text ?? byId("rules-text").value;
+      this.#take(await put("api/rules", this.#version === undefined ? { text } : { text, version: this.#version }));
+      byId("rules-theirs").hidden = true;
       answer.className = "success";
       answer.textContent = "The rules hold from now on.";
     } catch (refusal) {
       answer.className = "problem";
       answer.textContent = `Nothing was changed. ${refusal.message}`;
+      if (refusal.status === CONFLICT) await this.#compare(answer);
     }
     announce(answer.textContent);
+  }
+
+  /** Somebody else was faster: theirs are shown beside one's own, and applying those once more is meant. */
+  async #compare(answer) {
+    try {
+      const { text, version } = await get("api/rules");
+      this.#version = version;
+      byId("rules-theirs-text").textContent = text || "(none)";
+      byId("rules-theirs").hidden = false;
+      answer.textContent = `${answer.textContent.replace(/\.$/, "")}. “Apply” puts yours in place of theirs, “Undo my changes” takes theirs.`;
+    } catch (refusal) {
+      answer.textContent += ` ${refusal.message}`;
+    }
   }
 }

@@ -4,6 +4,25 @@ import { byId, h, show } from "./dom.js";
 
 const MOST = 8;
 
+/** How well a name fits: whoever is called as it was typed comes before those whose names only begin so, or have it somewhere. */
+function fit(name, typed, wanted) {
+  const small = name.toLowerCase();
+  if (name === typed) return 0;
+  if (small === wanted) return 1;
+  if (small.startsWith(wanted)) return 2;
+  return small.includes(wanted) ? 3 : null;
+}
+
+export function bestOf(names, typed) {
+  const wanted = typed.toLowerCase();
+  const found = [[], [], [], []];
+  for (const name of names) {
+    const group = name === undefined ? null : fit(name, typed, wanted);
+    if (group !== null && found[group].length < MOST) found[group].push(name);
+  }
+  return found.flat().slice(0, MOST);
+}
+
 export function searchBox(names, choose) {
   const input = byId("find");
   const list = byId("found");
@@ -27,13 +46,9 @@ export function searchBox(names, choose) {
     choose(name);
   };
   const look = () => {
-    const wanted = input.value.trim().toLowerCase();
-    if (!wanted) return close();
-    const found = [];
-    for (const name of names()) {
-      if (name !== undefined && name.toLowerCase().includes(wanted)) found.push(name);
-      if (found.length === MOST) break;
-    }
+    const typed = input.value.trim();
+    if (!typed) return close();
+    const found = bestOf(names(), typed);
     list.replaceChildren(...(found.length
       ? found.map((name, index) => h("li", { role: "option", id: `found-${index}`, "aria-selected": "false",
           pointerdown: (event) => { event.preventDefault(); take(name); } }, name))

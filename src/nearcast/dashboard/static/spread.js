@@ -56,7 +56,7 @@ export class Spread {
   #lines(context, view, crowd, now, event, x, y, grown, colour) {
     context.beginPath();
     for (const receiver of event.receivers.slice(0, MOST_LINES)) {
-      const index = typeof receiver === "number" ? receiver : crowd.indexOf(receiver);
+      const index = crowd.indexOf(receiver);
       if (index < 0 || !crowd.here[index]) continue;
       const toX = view.screenX(crowd.x(index, now));
       const toY = view.screenY(crowd.y(index, now));

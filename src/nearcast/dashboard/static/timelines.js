@@ -1,7 +1,7 @@
 // Timelines of the last minutes: load, traffic, delay, cost of matching; dashed marks are transitions.
 
 import { h, svg } from "./dom.js";
-import { bytes, clock, number } from "./formats.js";
+import { bytes, clock, counted, number } from "./formats.js";
 
 const KEPT_MS = 5 * 60_000;
 const WIDTH = 300;
@@ -52,18 +52,26 @@ export class Timelines {
   }
 
   add(tick) {
-    this.#ticks.push({ at: tick.at_us / 1000, ...tick.load });
+    this.#ticks.push(sampleOf(tick));
     this.#forget();
     this.#draw();
   }
 
   mark(transition) {
-    this.#marks.push({ at: transition.at_us / 1000, text: `${transition.from ?? "none"} → ${transition.to}` });
+    this.#marks.push(markOf(transition));
+    this.#draw();
+  }
+
+  /** What happened while the page was not there, as far as the broker still knows it; what it has it does not take twice. */
+  fill(ticks, transitions) {
+    this.#ticks = together(this.#ticks, ticks.map(sampleOf));
+    this.#marks = together(this.#marks, transitions.map(markOf));
+    this.#forget();
     this.#draw();
   }
 
   #forget() {
-    const oldest = this.#ticks.at(-1).at - KEPT_MS;
+    const oldest = (this.#ticks.at(-1)?.at ?? Date.now()) - KEPT_MS;
     while (this.#ticks.length && this.#ticks[0].at < oldest) this.#ticks.shift();
     this.#marks = this.#marks.filter(({ at }) => at >= oldest);
   }
@@ -78,8 +86,8 @@ export class Timelines {
     const [start, end] = this.#span();
     const x = (at) => ((at - start) / (end - start)) * WIDTH;
     for (const chart of this.#charts) {
-      const most = Math.max(1e-9, ...chart.series.flatMap(([key]) => this.#ticks.map((tick) => tick[key] ?? 0)));
-      const ceiling = nice(most);
+      const most = Math.max(0, ...chart.series.flatMap(([key]) => this.#ticks.map((tick) => tick[key] ?? 0)));
+      const ceiling = most > 0 ? nice(most) : 1;
       const y = (value) => HEIGHT - 2 - (value / ceiling) * (HEIGHT - 6);
       chart.series.forEach(([key], at) => {
         const points = this.#ticks.filter((tick) => Number.isFinite(tick[key])).map((tick) => [x(tick.at), y(tick[key])]);
@@ -88,10 +96,10 @@ export class Timelines {
         if (at === 0) chart.area.setAttribute("d", path && `${path}L${points.at(-1)[0]} ${HEIGHT}L${points[0][0]} ${HEIGHT}Z`);
       });
       chart.marks.replaceChildren(
-        ...this.#marks.filter(({ at }) => at >= start).map(({ at, text }) =>
-          svg("line", { x1: x(at), x2: x(at), y1: 0, y2: HEIGHT }, svg("title", {}, `${clock(at)} ${text}`))),
+        ...this.#marks.filter(({ at }) => at >= start).map(({ at, text, partial }) =>
+          svg("line", { class: partial ? "partial" : null, x1: x(at), x2: x(at), y1: 0, y2: HEIGHT }, svg("title", {}, `${clock(at)} ${text}`))),
       );
-      chart.top.textContent = `${chart.format(ceiling)}${chart.unit}`;
+      chart.top.textContent = most > 0 ? `${chart.format(ceiling)}${chart.unit}` : "";
       this.#write(chart, this.#ticks.at(-1));
     }
   }
@@ -115,6 +123,30 @@ export class Timelines {
       this.#write(chart, tick);
     }
   }
+}
+
+function sampleOf(tick) {
+  return { at: tick.at_us / 1000, ...tick.load };
+}
+
+function markOf(transition) {
+  return { at: transition.at_us / 1000, text: transitionText(transition), partial: isPartial(transition) };
+}
+
+/** Both, in the order of time; of two of the same time the first. */
+function together(known, more) {
+  const times = new Set(known.map(({ at, text }) => `${at} ${text}`));
+  return [...known, ...more.filter(({ at, text }) => !times.has(`${at} ${text}`))].sort((a, b) => a.at - b.at);
+}
+
+/** Whether it moved only some of all: those in a region, or some by name. */
+export function isPartial({ region, clients }) {
+  return Boolean(region || clients);
+}
+
+export function transitionText({ from, to, region, clients }) {
+  const whom = clients ? counted(clients, "client") : null;
+  return [isPartial({ region, clients }) ? `→ ${to}` : `${from || "none"} → ${to}`, region, whom].filter(Boolean).join(", ");
 }
 
 /** The next of 1, 2, 5, 10, 20, ...: an axis should end at a number that can be read. */
