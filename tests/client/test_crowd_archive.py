@@ -42,6 +42,7 @@ class Broker:
         self.foreign: set[str] = set()
         """Ids of what somebody else has published."""
 
+        self.refused: set[str] = set()
         self.reachable = True
         self.connections = 1
         self.done: list[tuple[str, str]] = []
@@ -77,6 +78,8 @@ class Broker:
         assert place is None
         await self._answer()
         identifier = id or f"given-{len(self.done)}"
+        if identifier in self.refused:
+            raise InvalidEvent("poison")
         self.done.append(("publish", identifier))
         self.events[identifier] = Event(identifier, topic, self.now(), attributes or {}, tags, payload)
         return identifier
@@ -207,7 +210,7 @@ def test_what_is_there_is_not_published_again() -> None:
 def test_only_what_is_new_is_read_but_now_and_then() -> None:
     async def story(broker: Broker, desk: Desk) -> None:
         for number in range(100):
-            broker.add(f"old {number}", payload=b"a film")
+            broker.add(f"old {number}", payload=bytes(100_000))
             await asyncio.sleep(0.001)
         await asyncio.sleep(OVERLAP)
         await desk.look(1)
@@ -222,7 +225,10 @@ def test_only_what_is_new_is_read_but_now_and_then() -> None:
         assert broker.read == ["new"] * 3
         assert sorted(desk.news) == sorted(["new", *(f"old {number}" for number in range(100))])
         del broker.events["old 7"]
-        await asyncio.sleep(15)
+        await asyncio.sleep(60)
+        await desk.look(1)
+        assert desk.archive.statistics().whole == 1, "10 MB are not read again so soon"
+        await asyncio.sleep(60)
         await desk.look(1)
         assert desk.gone == {"old 7": None}
         assert desk.archive.statistics().whole == 2
@@ -284,9 +290,11 @@ def test_what_was_there_in_an_earlier_life_is_missed() -> None:
         broker.add("older")
         await asyncio.sleep(60)
         desk.archive.expect("evt", broker.now())
+        desk.archive.expect("older", broker.now())
         desk.archive.expect("from before all that is there", broker.now() - 3_600 * MICROSECONDS)
         await desk.look()
         assert desk.gone == {"evt": None}
+        assert list(desk.news) == ["older"], "it is told like any other"
 
     told(story)
 
@@ -352,6 +360,20 @@ def test_what_claims_to_be_an_object_and_is_none_is_counted(said: object) -> Non
         assert list(desk.news) == ["good"]
         assert desk.gone == {}
         assert desk.archive.statistics().unreadable == 4, "each once"
+
+    told(story)
+
+
+def test_what_cannot_travel_to_the_broker_is_refused_and_holds_up_nothing() -> None:
+    async def story(broker: Broker, desk: Desk) -> None:
+        broker.refused.add(identifier_of(photo("poison").metadata))
+        for name in ("poison", "photo"):
+            one = photo(name)
+            desk.archive.keep(identifier_of(one.metadata), one)
+        await desk.look()
+        assert identifier_of(photo().metadata) in broker.events
+        assert desk.archive.statistics().failed == 1
+        assert "poison" in str(desk.archive.problem)
 
     told(story)
 

@@ -65,7 +65,8 @@ class Venue:
         self.archives: dict[str, MqttArchive] = {}
         self.ended: list[MqttArchive] = []
         self.clients = {
-            f"bridge{number}": nearcast.connect(url, client_id=f"{name}-bridge{number}") for number in range(bridges)
+            f"bridge{number}": nearcast.connect(url, client_id=f"{name}-bridge{number}", timeout=10)
+            for number in range(bridges)
         }
         self.told: list[Metadata] = []
         self._name, self._mechanism, self._network = name, mechanism, neighbourhood()

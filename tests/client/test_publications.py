@@ -3,6 +3,7 @@
 import pytest
 
 from nearcast.client.publications import Outgoing, made
+from nearcast.errors import InvalidEvent
 from nearcast.model.cql2 import parse, parse_addressing
 from nearcast.model.predicate import Predicate
 from nearcast.model.temporal import TemporalPredicate
@@ -40,3 +41,12 @@ def test_texts_go_as_they_were_written(
     ready = made(Outgoing("a/b", b"", None, to, when, (), None, {}), "e1", NOW, None, None, None)
     assert dict(ready.properties) == {names.ID: "e1", **written}
     assert publication("a/b", b"", ready.properties).event("e1", NOW, None, None) == ready.event
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a" * 65_536, "ä" * 40_000], ids=["null", "long", "long in bytes"])
+def test_texts_that_mqtt_does_not_know_are_refused_before_they_end_the_connection(text: str) -> None:
+    tagged = Outgoing("a/b", b"", None, None, None, (text,), None, {})
+    plain = Outgoing("a/b", b"", None, None, None, (), None, {})
+    for given, identifier in ((tagged, "e1"), (plain, text)):
+        with pytest.raises(InvalidEvent, match=r"U\+0000"):
+            made(given, identifier, NOW, None, None, None)

@@ -43,8 +43,11 @@ PERIOD: Final = 10.0
 OVERLAP: Final = 5.0
 """Seconds by which looks for what is new overlap: events do not come in the exact order of their publication."""
 
-SHARE: Final = 20
-"""Looks at all that is there, which find what was taken back, take one part in so many of the time at most: they read everything."""
+RATE: Final = 100_000
+"""Bytes a second, on average, that looks at all that is there may read: they find what was taken back."""
+
+HEAD: Final = 1_000
+"""Bytes of an event that are not its payload, roughly."""
 
 SINCE: Final = "1970-01-01T00:00:00Z"
 
@@ -91,7 +94,10 @@ class MqttArchive(Component):
         self._worker: asyncio.Task[None] | None = None
 
         self._known: Final[dict[str, Instant]] = {}
-        """Ids of the crowd's events, and when each was published."""
+        """Ids of events that have been read, and when each was published."""
+
+        self._expected: Final[dict[str, Instant]] = {}
+        """The same of events that the crowd has from here: those of them that are not there were taken back in an earlier life."""
 
         self._gone: Final[dict[str, Withdrawal]] = {}
         """Ids of objects that their owners have withdrawn, here or elsewhere."""
@@ -141,7 +147,7 @@ class MqttArchive(Component):
         self._contents = None
 
     def expect(self, identifier: str, published: Instant) -> None:
-        self._known.setdefault(identifier, published)
+        self._expected[identifier] = published
 
     def keep(self, identifier: str, publication: Publication) -> None:
         self._order(partial(self._keep, identifier, publication))
@@ -215,17 +221,18 @@ class MqttArchive(Component):
     async def _look(self) -> None:
         """At what is new, or at everything if it is time."""
         loop, connections = asyncio.get_running_loop(), self._connections()
-        begun, expected = loop.time(), dict(self._known)
+        begun, expected = loop.time(), {**self._expected, **self._known}
         whole = begun >= self._whole_due
         since = SINCE if whole else instant_text(self._since)
         times: dict[str, Instant] = {}
         found: dict[str, Event] = {}
-        marked = False
+        marked, size = False, 0
         async for event in self._client.subscribe(f"{self._topic}/#", since=since, until="now", retained=False):
             if event.topic not in (self._topic, self._withdrawals, self._bookmarks):
                 continue  # of another venue, whose name goes on after a slash
             marked = marked or event.topic == self._bookmarks
             times[event.id] = event.published
+            size += HEAD + len(event.payload)
             if event.id not in self._known:
                 found[event.id] = event
         self._looks += 1
@@ -240,7 +247,7 @@ class MqttArchive(Component):
         # While the connection was lost, the broker may not have told everything.
         if whole and connections == self._connections():
             self._whole += 1
-            self._whole_due = loop.time() + max(self._period, SHARE * (loop.time() - begun))
+            self._whole_due = loop.time() + max(self._period, size / RATE)
             gone.update(dict.fromkeys(self._missing(expected, times)))
             if not marked:
                 self._order(self._mark)
@@ -257,8 +264,8 @@ class MqttArchive(Component):
         oldest = min(times.values(), default=None)
         for identifier, published in expected.items():
             if identifier not in times:
-                del self._known[identifier]
-                self._foreign.pop(identifier, None)
+                for known in (self._known, self._expected, self._foreign):
+                    known.pop(identifier, None)
                 if oldest is not None and oldest < published:
                     yield identifier
 

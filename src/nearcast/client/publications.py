@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from nearcast.client.attributes import Place, lifetime_of, point_of
+from nearcast.errors import InvalidEvent
 from nearcast.model.area import Area
 from nearcast.model.cql2 import parse_addressing
 from nearcast.model.event import Event
@@ -16,6 +17,7 @@ from nearcast.model.geometry import Point
 from nearcast.model.predicate import Predicate
 from nearcast.model.temporal import TemporalPredicate
 from nearcast.model.time import Instant
+from nearcast.model.topic import LONGEST
 from nearcast.model.values import Value
 from nearcast.mqtt.publication import addressing_properties, message_expiry, properties_of
 
@@ -84,4 +86,8 @@ def made(
         lifetime_of(given.lifetime),
     )
     properties = properties_of(event, channel, addressing_properties(given.to, when))
+    for name, text in properties:
+        # A broker takes it for an error of protocol and ends the connection, as often as it is sent again (MQTT 5, 1.5.4).
+        if "\0" in name + text or len(text.encode()) > LONGEST or len(name.encode()) > LONGEST:
+            raise InvalidEvent(f"{name!r:.60}: texts of an event have at most {LONGEST} bytes, and none is U+0000")
     return Made(event, properties, message_expiry(event, now))
