@@ -114,7 +114,7 @@ def guarded_http(broker: Broker) -> type[asyncio.Protocol]:
                 piece = bytes(self._unread[:PIECE])
                 del self._unread[:PIECE]
                 self._read(piece)
-            if not self.flow.read_paused and not self._handed_on:
+            if not (self.flow.read_paused or self._handed_on or self.transport.is_closing()):
                 self.transport.resume_reading()
 
         def _is_answering(self) -> bool:
