@@ -55,8 +55,14 @@ class Known:
 class Oracle:
     """The definition, and nothing else: every walker against every fence and everybody else."""
 
-    walkers: dict[str, Known] = field(default_factory=lambda: {name: Known() for name in WALKERS})
-    told: dict[str, list[Told]] = field(default_factory=lambda: {name: [] for name in WALKERS})
+    names: tuple[str, ...] = WALKERS
+    fences: dict[str, Area] = field(default_factory=lambda: FENCES)
+    walkers: dict[str, Known] = field(init=False)
+    told: dict[str, list[Told]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.walkers = {name: Known() for name in self.names}
+        self.told = {name: [] for name in self.names}
 
     def passes(self, clock: Instant) -> None:
         """Time has come that far."""
@@ -89,7 +95,7 @@ class Oracle:
         if not known.observable:
             return
         found: list[tuple[float, int, str, Told]] = []
-        for fence, area in FENCES.items():
+        for fence, area in self.fences.items():
             for passage in happening(area, way):
                 told = (passage.kind.value, passage.kind.value, fence, to_text(way.at(passage.share)))
                 found.append((passage.share, FIRST[passage.kind.value], name, told))
@@ -98,11 +104,13 @@ class Oracle:
             known.stays.pop(fence, None)
             if visit is not None:
                 known.stays[fence] = visit
-        # w0 is the one around whom the observer watches: all the others may come near it, and it them.
-        others = [other for other in WALKERS[1:] if self.walkers[other].observable and self.walkers[other].fixed]
-        anchor = self.walkers[WALKERS[0]]
+        # The first is the one around whom the observer watches: all the others may come near it, and it them.
+        others = [other for other in self.names[1:] if self.walkers[other].observable and self.walkers[other].fixed]
+        anchor = self.walkers[self.names[0]]
         pairs = (
-            [(other, self.walkers[other].fixed) for other in others] if name == WALKERS[0] else [(name, anchor.fixed)]
+            [(other, self.walkers[other].fixed) for other in others]
+            if name == self.names[0]
+            else [(name, anchor.fixed)]
         )
         for who, standing in pairs:
             if standing is not None and anchor.observable:
@@ -115,7 +123,7 @@ class Oracle:
     def agrees(self, name: str, observable: bool, clock: Instant) -> None:
         known = self.walkers[name]
         if observable and not known.observable and known.fixed is not None:
-            known.stays = {fence: Stay(clock) for fence, area in FENCES.items() if area.covers(known.fixed)}
+            known.stays = {fence: Stay(clock) for fence, area in self.fences.items() if area.covers(known.fixed)}
         elif not observable:
             known.stays = {}
         known.observable = observable
@@ -127,29 +135,31 @@ FIRST = {"enter": 0, "stay": 1, "leave": 2, "cross": 3}
 class Rig(InMemory):
     """A broker that falls and comes again; those whom it knows come again with it."""
 
-    def __init__(self, folder: Path, clock: HandClock) -> None:
-        self.clock = clock
+    def __init__(
+        self, folder: Path, clock: HandClock, names: tuple[str, ...] = WALKERS, fences: dict[str, Area] = FENCES
+    ) -> None:
+        self.clock, self.names, self.fences = clock, names, fences
         self.broker = Broker(BrokerSettings(data=folder), asyncio.get_running_loop(), clock)
         self.broker.load()
         self.clients: dict[str, Client] = {}
 
     async def everybody(self) -> None:
-        for name in (*WALKERS, OBSERVER):
+        for name in (*self.names, OBSERVER):
             await self.connect(name, clean_start=False, session_expiry_interval=600)
 
     def watch(self) -> None:
         wanted = [
             ("$nearcast/presence/+/+", [("nc-name", name), ("nc-area", area_text(area)), ("nc-stay", "30s")])
-            for name, area in FENCES.items()
+            for name, area in self.fences.items()
         ]
-        beside = [("nc-name", "beside"), ("nc-area", f"{NEAR:g}"), ("nc-around", WALKERS[0])]
+        beside = [("nc-name", "beside"), ("nc-area", f"{NEAR:g}"), ("nc-around", self.names[0])]
         for number, (topic, properties) in enumerate([*wanted, ("$nearcast/presence/near/+", beside)], 1):
             asked = TopicFilter(topic, max_qos=QoS.AT_LEAST_ONCE)
             self.clients[OBSERVER].say(SubscribePacket(number, [asked], user_properties=properties))
 
 
-def told_by(packets: list[Any]) -> dict[str, list[Told]]:
-    told: dict[str, list[Told]] = {name: [] for name in WALKERS}
+def told_by(packets: list[Any], names: tuple[str, ...] = WALKERS) -> dict[str, list[Told]]:
+    told: dict[str, list[Told]] = {name: [] for name in names}
     for packet in packets:
         if isinstance(packet, PublishPacket):
             notice = json.loads(packet.payload)

@@ -11,12 +11,14 @@ import pytest
 from mqtt5 import PublishPacket, QoS, SubscribePacket, TopicFilter
 from tests.broker.in_memory import in_memory
 from tests.broker.talker import broker, talking
-from tests.broker.test_observation import BEYOND, INSIDE, OBSERVABLE, OUTSIDE, POSITION, move, told, watched
+from tests.broker.test_observation import BEYOND, INSIDE, LASTING, OBSERVABLE, OUTSIDE, POSITION, move, told, watched
 from tests.broker.test_observation_equals_oracle import Rig
 from tests.clocks import HandClock
 
 from nearcast.broker.observation import stays, watches
+from nearcast.broker.publishing.message import Message
 from nearcast.broker.server import Server
+from nearcast.broker.sessions.session import Session
 from nearcast.model.geometry import Point
 from nearcast.model.passage import Passage
 from nearcast.model.presence import Way, meeting
@@ -161,5 +163,38 @@ def test_nobody_watches_farther_around_a_client_than_makes_sense(tmp_path: Path)
                 answer = await ada.subscribe("$nearcast/presence/near/+", properties=watched(metres))
                 assert int(answer.reason_codes[0]) == code
             assert "100,000 m at most" in (answer.reason_str or "")
+
+    broker(tmp_path, scenario)
+
+
+def test_who_changes_its_permission_again_and_again_has_queues_looked_through_only_if_it_is_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each change looked through everything that waited for every observer: some hundred a second were too many."""
+    looked = list[str]()
+    withdraw = Session.withdraw
+
+    def counting(session: Session, unwanted: Callable[[Message], bool]) -> None:
+        looked.append(session.client)
+        withdraw(session, unwanted)
+
+    monkeypatch.setattr(Session, "withdraw", counting)
+
+    async def scenario(server: Server) -> None:
+        for name in ("ada", "eve"):
+            async with talking(server, name, **LASTING) as observer:
+                await observer.subscribe("$nearcast/presence/+/+", 1, watched())
+        async with talking(server, "bob") as bob:
+            for _ in range(20):
+                await bob.tell(OBSERVABLE, b"true")
+                await bob.tell(OBSERVABLE, b"false")
+            assert looked == []
+            await bob.tell(OBSERVABLE, b'{"clients": ["ada"]}')
+            await move(bob, OUTSIDE, INSIDE)
+            for _ in range(20):
+                await bob.tell(OBSERVABLE, b"false")
+                await bob.tell(OBSERVABLE, b"true")
+            assert looked == ["ada"]
+            assert server.broker.observation.statistics().waiting == 0
 
     broker(tmp_path, scenario)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from tests.waiting import until
 
 from nearcast.broker.access.grants import Grant
 from nearcast.broker.access.people import People
+from nearcast.broker.access.rules import Rules
 from nearcast.broker.access.users import add_user
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
@@ -225,3 +227,44 @@ def test_within_any_hour_no_more_than_the_quota_goes_out(limit: int, steps: list
             recent = sum(count for at, count in went if at > now - 61 * MINUTE)
             assert recent + receivers > limit
         assert sum(count for at, count in went if at > now - 60 * MINUTE) <= limit
+
+
+class _Writer:
+    user = "ada"
+
+    def __init__(self, rules: tuple[RuleSettings, ...]) -> None:
+        self._grants = Rules(rules).grants("ada", "phone") or ()
+
+    def allowing(self, event: Event) -> tuple[Grant, ...]:
+        return tuple(grant for grant in self._grants if grant.may_publish(event.topic))
+
+
+def test_what_was_counted_stays_with_its_rule_when_the_file_is_changed() -> None:
+    """Rules without a name were known by their number: whoever put another one before them took its count."""
+    town, country, named = (
+        RuleSettings(name=name, users=("ada",), publish=(f"{topic}/#",), people_per_hour=5)
+        for name, topic in (("", "town"), ("", "country"), ("named", "named"))
+    )
+    people = People(_Journal(), str, HandClock(MINUTE * 600).now)  # type: ignore[arg-type]
+
+    def refused(rules: tuple[RuleSettings, ...], topic: str, receivers: int) -> bool:
+        meter = people.meter(_Writer(rules), Event("e", topic, 0))
+        assert meter is not None
+        try:
+            meter.count(receivers)
+        except QuotaExceeded:
+            return True
+        return False
+
+    for topic, receivers in (("town/x", 5), ("named/x", 4)):
+        assert not refused((town, country, named), topic, receivers)
+    changed = (
+        RuleSettings(users=("eve",), publish=("#",)),
+        msgspec.structs.replace(country, people_per_hour=6),
+        named,
+        msgspec.structs.replace(town, people_per_hour=6),
+    )
+    assert not refused(changed, "country/x", 6)
+    assert refused(changed, "named/x", 2)
+    assert refused(changed, "town/x", 2)
+    assert not refused(changed, "town/x", 1)

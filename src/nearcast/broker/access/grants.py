@@ -33,6 +33,8 @@ class Grant:
     observe: bool = False
     hand_in: bool = False
     people_per_hour: int | None = None
+    counted_as: str = ""
+    """Under which people are counted, whatever place the rule has among others; none: as messages name it."""
 
     @property
     def allows_plain(self) -> bool:

@@ -61,12 +61,16 @@ class People:
     def meter(self, sender: Sender, event: Event) -> Meter | None:
         """What counts the receivers of that event; nothing if a rule without a quota allows it.  ``Denied`` if none does."""
         allowing = sender.allowing(event)
-        limits = [(grant.rule, grant.people_per_hour) for grant in allowing if grant.people_per_hour is not None]
+        limits = [
+            (grant.counted_as or grant.rule, grant.rule, grant.people_per_hour)
+            for grant in allowing
+            if grant.people_per_hour is not None
+        ]
         if len(limits) < len(allowing) or not limits:
             return None
         # Anonymous senders share one count: they could call themselves anything.
         who = "" if sender.user is None else self._identity(sender.user)
-        return Meter(self, tuple((f"{rule}\0{who}", rule, limit) for rule, limit in limits))
+        return Meter(self, tuple((f"{counted}\0{who}", rule, limit) for counted, rule, limit in limits))
 
     def left(self, key: str, limit: int) -> int:
         oldest = self._now() // _MINUTE - _HOUR

@@ -8,11 +8,14 @@ clients choose their ids themselves.  In its filters ``%u`` stands for the user 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
+
+import msgspec
 
 from nearcast.broker.access.grants import Grant
 from nearcast.broker.settings import RuleSettings
@@ -66,6 +69,7 @@ class _Rule:
             observe=rule.observe,
             hand_in=rule.hand_in,
             people_per_hour=rule.people_per_hour,
+            counted_as=name if rule.name else _known_by(rule),
         )
         self._is_personal: Final = any(_PLACEHOLDER.search(written) for written in (*rule.publish, *rule.subscribe))
 
@@ -85,6 +89,12 @@ class _Rule:
             publish=_personal(self._grant.publish, user, client_id),
             subscribe=_personal(self._grant.subscribe, user, client_id),
         )
+
+
+def _known_by(rule: RuleSettings) -> str:
+    """Of a rule without a name: what it says, but how many people.  Its number would be another rule's when the file is changed."""
+    said = repr(msgspec.structs.replace(rule, people_per_hour=None))
+    return f"rule {hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 def _personal(filters: Sequence[str], user: str | None, client_id: str) -> tuple[str, ...]:

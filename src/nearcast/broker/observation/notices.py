@@ -6,7 +6,7 @@ forgotten when they are confirmed, or when the observed client withdraws its per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -60,6 +60,9 @@ class Notice:
     held: Held
     topic: str
     payload: bytes
+    of: tuple[str, ...]
+    """Who must let the observer know: the one who is observed, and the one near which that was."""
+
     number: int | None = None
     """Under which it is kept."""
 
@@ -70,19 +73,22 @@ class Notices:
     _kept: dict[str, set[int]] = field(default_factory=dict)
     """Of each observer, those on disk."""
 
+    _told: dict[str, set[str]] = field(default_factory=dict)
+    """Of each observer, those of whom something may wait for it: nobody else's permission makes a queue be looked through."""
+
     _last: int = 0
 
     @property
     def kept(self) -> int:
         return sum(map(len, self._kept.values()))
 
-    def keep(self, session: Session, held: Held, topic: str, payload: bytes) -> tuple[Notice, Put]:
+    def keep(self, session: Session, held: Held, topic: str, payload: bytes, of: tuple[str, ...]) -> tuple[Notice, Put]:
         """One that is to outlive a restart, and what is to be written for that."""
         self._last += 1
         number = self._last
         self._kept.setdefault(session.client, set()).add(number)
         row = msgspec.msgpack.encode(NoticeRow(topic, payload, held.identifiers))
-        return Notice(session, held, topic, payload, number), Put(NOTICES, _key(session.client, number), row)
+        return Notice(session, held, topic, payload, of, number), Put(NOTICES, _key(session.client, number), row)
 
     def send(self, notice: Notice) -> None:
         session, held = notice.session, notice.held
@@ -93,7 +99,14 @@ class Notices:
             return
         confirmed = None if notice.number is None else self._confirming(session.client, notice.number)
         message = Message(notice.topic, notice.payload, held.qos, payload_format=1, content_type=JSON)
+        self._tells(session, notice.of)
         session.deliver(message, held.qos, held.identifiers, near=False, confirmed=confirmed)
+
+    def _tells(self, session: Session, of: Iterable[str]) -> None:
+        told = self._told.setdefault(session.client, set())
+        if not session.queue and not session.in_flight:
+            told.clear()  # nothing waits
+        told.update(of)
 
     def _confirming(self, client: str, number: int) -> Callable[[], None]:
         return lambda: self._forget(client, number)
@@ -108,15 +121,20 @@ class Notices:
 
     def withdraw(self, session: Session, who: str) -> None:
         """What waits for an observer of that client does not go out any more."""
+        told = self._told.get(session.client)
+        if told is None or who not in told:
+            return
+        told.discard(who)
         topics = frozenset(notice_topic(kind, who) for kind in ("enter", "leave", "cross", "stay", "near"))
         session.withdraw(lambda message: message.topic in topics or _around(message) == who)
 
-    def observers(self) -> list[str]:
-        """For whom something waits, also if it has stopped watching since."""
-        return list(self._kept)
+    def observers_of(self, client: str) -> list[str]:
+        """For whom something of it may wait, also if they have stopped watching since."""
+        return [observer for observer, told in self._told.items() if client in told]
 
     def over(self, session: Session) -> list[Put]:
         """Its session is over; what is to be written for that."""
+        self._told.pop(session.client, None)
         return [Put(NOTICES, _key(session.client, number), None) for number in self._kept.pop(session.client, ())]
 
     def load(self, sessions: Mapping[str, Session]) -> None:
@@ -131,6 +149,8 @@ class Notices:
             row = msgspec.msgpack.decode(data, type=NoticeRow)
             self._kept.setdefault(client, set()).add(number)
             message = Message(row.topic, row.payload, 1, payload_format=1, content_type=JSON)
+            said = msgspec.json.decode(row.payload, type=_Said)
+            self._tells(session, {said.who, said.near or said.who})
             session.deliver(message, 1, row.identifiers, near=False, confirmed=self._confirming(client, number))
 
 
@@ -162,12 +182,13 @@ class Telling:
         payload = payload_of(name, what, watch.fence, at, place, more)
         if held.qos:
             topic = notice_topic(kind, who)
+            of = (who,) if watch.anchor is None else (who, watch.anchor)
             if session.durable:
-                notice, put = self._notices.keep(session, held, topic, payload)
+                notice, put = self._notices.keep(session, held, topic, payload, of)
                 self._lasting.append(notice)
                 self.puts.append(put)
             else:
-                self._notices.send(Notice(session, held, topic, payload))
+                self._notices.send(Notice(session, held, topic, payload, of))
             return
         head = self._topics.get((kind, who))
         if head is None:
@@ -220,10 +241,11 @@ def _around(message: Message) -> str | None:
     """The client near which somebody was: its permission is needed as well."""
     if not message.topic.startswith(_NEAR):
         return None
-    return msgspec.json.decode(message.payload, type=_Near).near
+    return msgspec.json.decode(message.payload, type=_Said).near
 
 
-class _Near(msgspec.Struct):
+class _Said(msgspec.Struct):
+    who: str
     near: str | None = None
 
 

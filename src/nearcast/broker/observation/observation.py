@@ -136,9 +136,9 @@ class Observation:
         if self._watches.is_around:
             self._place(client)
         if before is not None:
-            for name in {*self._watches.observers(), *self._notices.observers()}:
-                other = self._sessions.all.get(name)
-                if other is not None and name != client and other.queue and not self._permits(other, client):
+            for observer_name in self._notices.observers_of(client):
+                other = self._sessions.all.get(observer_name)
+                if other is not None and observer_name != client and not self._permits(other, client):
                     self._notices.withdraw(other, client)
 
     def _consents(self, consent: Consent | None, observer: Session) -> bool:

@@ -133,9 +133,6 @@ class Watches:
     def watches_anything(self, client: str) -> bool:
         return client in self._observers
 
-    def observers(self) -> list[str]:
-        return list(self._observers)
-
     def is_anchor(self, client: str) -> bool:
         return client in self._around
 

@@ -1,0 +1,105 @@
+"""Presence of aircraft that were recorded, whose reports come late, twice and in another order: what the definition says, through a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import gzip
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mqtt5 import PublishPacket
+from tests.broker.test_observation_equals_oracle import OBSERVER, Oracle, Rig, payload, told_by
+from tests.clocks import HandClock
+from tests.documents import ROOT
+
+from nearcast.model.area import Area, Box, Circle, Polygon
+from nearcast.model.fixes import Fix
+from nearcast.model.geometry import Point
+from nearcast.model.time import MICROSECONDS
+
+TRACES = ROOT / "tests" / "data" / "flights" / "zurich_airport.csv.gz"
+FENCES: dict[str, Area] = {
+    "crossing of the runways": Circle(400, Point(47.4572, 8.5540)),
+    "dock": Circle(120, Point(47.4560, 8.5630)),
+    "apron": Polygon(
+        (
+            (
+                (
+                    (8.548, 47.4500),
+                    (8.566, 47.4490),
+                    (8.571, 47.4560),
+                    (8.560, 47.4575),
+                    (8.556, 47.4535),
+                    (8.548, 47.4500),
+                ),
+            ),
+        )
+    ),
+    "south": Box(8.555, 47.4300, 8.580, 47.4450),
+    "west": Box(8.510, 47.4550, 8.540, 47.4620),
+}
+ANCHOR = "aircraft 7"
+"""Many come by it."""
+
+Report = tuple[int, str, Fix]
+"""When it comes, by whom, and what it says."""
+
+
+def reports(seed: int, begin: int) -> list[Report]:
+    """In the order in which they come: of five one is late by up to half a minute, of ten one comes twice."""
+    chance, found = random.Random(seed), list[Report]()
+    with gzip.open(TRACES, "rt") as file:
+        for row in csv.DictReader(file):
+            said = begin + int(row["seconds"]) * MICROSECONDS
+            fix = Fix(Point(float(row["lat"]), float(row["lon"])), said, chance.choice([None, 5.0, 5.0, 300.0]))
+            for _ in range(2 if chance.random() < 0.1 else 1):
+                late = chance.uniform(0, 30) if chance.random() < 0.2 else chance.uniform(0, 1)
+                found.append((said + round(late * MICROSECONDS), f"aircraft {row['aircraft']}", fix))
+    return sorted(found, key=lambda report: report[0])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_told_of_recorded_aircraft_is_what_the_definition_says(tmp_path: Path, seed: int) -> None:
+    async def scenario() -> None:
+        clock = HandClock()
+        coming = reports(seed, clock.now())
+        names = (ANCHOR, *sorted({name for _, name, _ in coming} - {ANCHOR}))
+        oracle, packets = Oracle(names, FENCES), list[Any]()
+        rig = Rig(tmp_path, clock, names, FENCES)
+        try:
+            await rig.everybody()
+            rig.watch()
+            for name in names:
+                rig.clients[name].say(PublishPacket("$nearcast/observable", b"true"))
+                oracle.agrees(name, True, clock.now())
+            await rig.quiet()
+            for number, (comes, name, fix) in enumerate(coming):
+                clock.time = comes
+                rig.broker.observation.tick()
+                oracle.passes(comes)
+                rig.clients[name].say(PublishPacket("$nearcast/position", payload(fix)))
+                oracle.report(name, fix, comes)
+                if number % 100 == 0:
+                    await rig.quiet()
+                if number == len(coming) // 2:
+                    await rig.quiet()
+                    packets += rig.clients[OBSERVER].got()
+                    rig.broker.close()
+                    rig = Rig(tmp_path, clock, names, FENCES)
+                    await rig.everybody()
+            await rig.quiet()
+            packets += rig.clients[OBSERVER].got()
+            assert told_by(packets, names) == oracle.told
+            statistics = rig.broker.presence.statistics()
+            assert min(statistics.late, statistics.duplicates, statistics.vague) > 20
+            kinds = Counter(told[0] for of_one in oracle.told.values() for told in of_one)
+            assert min(kinds[kind] for kind in ("enter", "leave", "stay", "near")) > 3, kinds
+            assert {told[2] for of_one in oracle.told.values() for told in of_one} == {*FENCES, "beside"}
+        finally:
+            rig.broker.close()
+
+    asyncio.run(scenario())
