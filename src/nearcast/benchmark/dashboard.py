@@ -1,8 +1,10 @@
-"""``nearcast bench dashboard``: what a broker does while ten pages look at it, while they turn over its tables besides, and while nobody looks.
+"""``nearcast bench dashboard``: what a broker does while ten pages look at it, and while nobody does.
 
-One broker, the same people and the same work in every turn: everybody moves, then everybody publishes, and all of it has been delivered.  A few others
-are in thousands of cells of a filter scheme, which pages show.  Turns of all kinds come together, each time in the other order than before; what counts
-is the median of the ratios of turns that came together, so that whatever else the machine does meets all of them.
+One broker, the same people and the same work in every turn: everybody moves, then everybody publishes, and all of it has been delivered.  Turns with and
+without viewers come in pairs, each pair in the other order than the one before; what counts is the median of the pairs' ratios, so that whatever else
+the machine does meets both.
+
+A second course has more to show: a few others are in thousands of cells of a filter scheme (with pages and without), and pages turn over sorted tables.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Final
 from nearcast.benchmark.broker_crowd import Crowd
 from nearcast.benchmark.broker_laps import Lap, Progress
 from nearcast.benchmark.broker_ours import Nearcast
-from nearcast.benchmark.broker_script import script
+from nearcast.benchmark.broker_script import Script, script
 from nearcast.benchmark.broker_useful import PAYLOAD, WithAreas
 from nearcast.benchmark.dashboard_viewers import CELLS
 from nearcast.benchmark.peers.server import free_port, generator_core, on_core
@@ -30,18 +32,28 @@ from nearcast.errors import BenchmarkError
 PAGES: Final = 10
 METRIC: Final = "useful_deliveries_per_second"
 UNWATCHED: Final = "nearcast-unwatched"
-ASKED: Final = "nearcast-asked"
-"""Pages look, and ask for sorted tables."""
-
-KINDS: Final = {UNWATCHED: None, OURSELVES: "look", ASKED: "ask"}
-"""What the viewers are told."""
+BUSY: Final = "nearcast-cells-and-tables"
+BUSY_UNWATCHED: Final = "nearcast-cells-unwatched"
 
 
-_SAID: Final = {
-    UNWATCHED: "no pages are open",
-    OURSELVES: f"{PAGES} pages are open",
-    ASKED: f"{PAGES} pages are open and ask for tables",
-}
+@dataclass(frozen=True, slots=True)
+class Course:
+    watched: str
+    unwatched: str
+    word: str
+    """By which the viewers are told to come."""
+
+    cells: bool
+    """Others are in thousands of cells."""
+
+    share: int
+    """A turn has one in so many of the steps: where there are schemes, the broker looks at each event by itself."""
+
+
+COURSES: Final = (
+    Course(OURSELVES, UNWATCHED, "look", cells=False, share=1),
+    Course(BUSY, BUSY_UNWATCHED, "ask", cells=True, share=4),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,7 @@ class Size:
     """Of one turn."""
 
     pairs: int
-    """Of each kind."""
+    """Of turns, in each course."""
 
 
 FULL: Final = Size(walkers=500, steps=30, pairs=9)
@@ -81,17 +93,14 @@ class _Walk(WithAreas):
 class _Viewers:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process: Final = process
-        self.came: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        """What was shown in all turns of a kind."""
+        self.came: Final = Counter[str]()
+        """What they were shown."""
 
-    def come(self, kind: str) -> None:
-        word = KINDS[kind]
-        if word is not None:
-            self._say(word)
+    def come(self, word: str) -> None:
+        self._say(word)
 
-    def leave(self, kind: str) -> None:
-        if KINDS[kind] is not None:
-            self.came[kind].update(self._say("away"))
+    def leave(self) -> None:
+        self.came.update(self._say("away"))
 
     def _say(self, word: str) -> dict[str, int]:
         assert self._process.stdin is not None
@@ -106,8 +115,9 @@ class _Viewers:
 
 
 @contextmanager
-def _viewers(http_port: int, mqtt_port: int) -> Iterator[_Viewers]:
-    numbers = map(str, (http_port, mqtt_port, PAGES))
+def _viewers(http_port: int, mqtt_port: int | None) -> Iterator[_Viewers]:
+    """With a port for MQTT: and people in cells."""
+    numbers = map(str, (http_port, PAGES, *(() if mqtt_port is None else (mqtt_port,))))
     command = [sys.executable, "-m", "nearcast.benchmark.dashboard_viewers", *numbers]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -127,33 +137,44 @@ def run(
     del peers
     size = size or (QUICK if quick else FULL)
     walk = script(size.walkers, 1 + size.steps)
-    laps: dict[str, list[Lap]] = {kind: [] for kind in KINDS}
-    with (
-        on_core(generator_core()),
-        _Shown() as server,
-        _viewers(server.http_port, server.port) as viewers,
-        Crowd(server.port, PAYLOAD) as crowd,
-    ):
-        lane = _Walk(server, crowd, walk, size.steps)
-        lane.lap(0.0)  # to warm up
-        for pair in range(size.pairs):
-            for kind in KINDS if pair % 2 else reversed(KINDS):
-                progress(f"turn {pair + 1} of {size.pairs}, {_SAID[kind]}")
-                viewers.come(kind)
-                laps[kind].append(lane.lap(0.0))
-                viewers.leave(kind)
-    results = [_measured(kind, laps[kind], size, viewers.came[kind]) for kind in (OURSELVES, UNWATCHED, ASKED)]
+    results: list[Measurement] = []
     ratios: dict[str, float] = {}
-    for kind in (OURSELVES, ASKED):
-        both = list(zip(laps[kind], laps[UNWATCHED], strict=True))
+    for course in COURSES:
+        laps, came = _turns(course, size, walk, progress)
+        watched, unwatched = laps[True], laps[False]
+        results.append(_measured(course.watched, watched, size, came))
+        results.append(_measured(course.unwatched, unwatched, size, Counter()))
+        both = list(zip(watched, unwatched, strict=True))
         # By the time of the core that the broker used: what others do on this machine counts less, but what is done
         # at fixed times counts more, the longer a turn takes because of them.
         pairs = {"": [one.rate / other.rate for one, other in both]}
         pairs[" (of a busy core)"] = [_per_core(one) / _per_core(other) for one, other in both]
         for of, each in pairs.items():
-            ratios[f"{kind}/{UNWATCHED} {METRIC}{of}"] = round(statistics.median(each), 4)
+            ratios[f"{course.watched}/{course.unwatched} {METRIC}{of}"] = round(statistics.median(each), 4)
     where = machine() | {"one_core_each": generator_core() is not None}
     return Report("dashboard", where, tuple(results), (), ratios)
+
+
+def _turns(course: Course, size: Size, walk: Script, progress: Progress) -> tuple[dict[bool, list[Lap]], Counter[str]]:
+    """Of both kinds, with and without pages; and what these were shown."""
+    laps: dict[bool, list[Lap]] = {False: [], True: []}
+    with (
+        on_core(generator_core()),
+        _Shown() as server,
+        _viewers(server.http_port, server.port if course.cells else None) as viewers,
+        Crowd(server.port, PAYLOAD) as crowd,
+    ):
+        lane = _Walk(server, crowd, walk, max(1, size.steps // course.share))
+        lane.lap(0.0)  # to warm up
+        for pair in range(size.pairs):
+            for watched in (False, True) if pair % 2 else (True, False):
+                progress(f"pair {pair + 1} of {size.pairs}, {course.watched if watched else course.unwatched}")
+                if watched:
+                    viewers.come(course.word)
+                laps[watched].append(lane.lap(0.0))
+                if watched:
+                    viewers.leave()
+    return laps, viewers.came
 
 
 def _per_core(lap: Lap) -> float:

@@ -1,7 +1,7 @@
-"""Pages that look at a dashboard, in a process of their own: ``python -m nearcast.benchmark.dashboard_viewers HTTP_PORT MQTT_PORT PAGES``.
+"""Pages that look at a dashboard, in a process of their own: ``python -m nearcast.benchmark.dashboard_viewers HTTP_PORT PAGES [MQTT_PORT]``.
 
 Told by lines: ``look`` opens all of them and answers when each is shown who is there; with ``ask`` they ask for sorted tables besides, as pages do;
-``away`` closes them and says what came.  All the time a few people walk about whose areas of interest meet thousands of cells.
+``away`` closes them and says what came.  With a port for MQTT, there are a few people all the time whose areas of interest meet thousands of cells.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ TABLES: Final = ("sessions?sort=client", "sessions?sort=-scheme", "subscriptions
 EVERY: Final = 1.0
 """Seconds between two tables of a page, which itself asks every five."""
 
-STROLLERS: Final = 4
-WITHIN: Final = 2_500.0
-"""Metres, of which thousands of the cells of ``CELLS`` have a part."""
+STANDING: Final = 4
+FAR: Final = 2_500.0
+"""Metres, of which thousands of the cells of ``CELLS`` have a part; who has such an area stands: to move it is much work for the broker itself."""
+
+NEAR: Final = 300.0
+"""Of the one who walks, so that there always is something new to tell."""
 
 CELLS: Final = """[schemes]
 start = { kind = "EGRID", factor = 100 }
@@ -87,25 +90,30 @@ async def _table(port: int, query: str) -> int:
     return len(answer)
 
 
-async def _stroll(port: int, number: int, met: asyncio.Event) -> None:
+async def _be_there(port: int, number: int, met: asyncio.Event) -> None:
+    walks = number == STANDING
     async with (
-        nearcast.connect(f"mqtt://127.0.0.1:{port}", client_id=f"stroller-{number}") as client,
-        client.subscribe("city/cells", within=WITHIN),
+        nearcast.connect(f"mqtt://127.0.0.1:{port}", client_id=f"in-cells-{number}") as client,
+        client.subscribe("city/cells", within=NEAR if walks else FAR),
     ):
         for step in count():
             await client.update(lat=49.84 + 0.005 * number, lon=8.55 + 0.01 * number + 0.002 * (step % 10))
             met.set()
-            await asyncio.sleep(EVERY)
+            await (asyncio.sleep(EVERY) if walks else asyncio.Event().wait())
 
 
-async def watch(port: int, mqtt_port: int, pages: int) -> None:
-    there = [asyncio.Event() for _ in range(STROLLERS)]
-    strolling = [asyncio.create_task(_stroll(mqtt_port, number, met)) for number, met in enumerate(there)]
+async def watch(port: int, pages: int, mqtt_port: int | None = None) -> None:
+    there = [asyncio.Event() for _ in range(STANDING + 1 if mqtt_port is not None else 0)]
+    people = [
+        asyncio.create_task(_be_there(mqtt_port, number, met))
+        for number, met in enumerate(there)
+        if mqtt_port is not None
+    ]
     await asyncio.gather(*(met.wait() for met in there))
     try:
         await _told(port, pages)
     finally:
-        for each in strolling:
+        for each in people:
             each.cancel()
 
 
