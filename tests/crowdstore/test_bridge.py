@@ -165,6 +165,9 @@ def test_what_several_bridges_bring_is_one_object(mechanism: MechanismSpec) -> N
     assert [metadata.key for metadata in early] == [metadata.key for metadata in late] == [key]
     assert (early[0].published, early[0].tags) == (at, (ARCHIVED, "goal"))
     assert crowd.downloaded("n0", early[0]) == b"from afar"
+    if mechanism == LOCAL:
+        statistics = crowd.stores["n0"].statistics().storage
+        assert (statistics.searched, statistics.retried) == (0, 0), "it comes from whoever told of it"
     assert crowd.shelf.kept == [], "it does not go up again"
     del crowd.shelf.events["evt"]
     crowd.look()
