@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 from tests.broker.access.minting import Issuer
 from tests.broker.access.papers import Authority
 from tests.broker.attack import by_http, by_mqtt
@@ -31,6 +30,7 @@ from tests.broker.attack.attacker import everything
 from tests.broker.attack.attacking import Target
 from tests.broker.attack.by_load import floods
 from tests.broker.attack.honest import Honest
+from tests.effort import campaign
 from tests.served import ServedBroker, served
 from tests.waiting import PATIENCE
 
@@ -366,7 +366,7 @@ async def in_pairs(broker: ServedBroker, known: Known, pairs: int, messages: int
     }
 
 
-@pytest.mark.slow
+@campaign
 def test_what_honest_clients_lose_at_full_load(tmp_path: Path) -> None:
     """By the clock, on a machine without other work; docs/security.md says what was measured, and what it is beside other work."""
     settings, known = prepared(tmp_path)
