@@ -19,12 +19,11 @@ with examples. This page is made from the code.
 @cache
 def openapi() -> dict[str, Any]:
     """The document of the routes, without a broker behind them."""
-    from nearcast.broker.http.app import application
+    from nearcast.broker.http.app import routes
     from nearcast.broker.settings import BrokerSettings
 
     nobody: Any = SimpleNamespace(settings=BrokerSettings())
-    routes: Any = application(nobody)
-    schema: dict[str, Any] = routes.openapi_schema.to_schema()
+    schema: dict[str, Any] = routes(nobody).openapi_schema.to_schema()
     return schema
 
 

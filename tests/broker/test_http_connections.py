@@ -133,6 +133,7 @@ def test_heads_that_are_too_large_are_refused(tmp_path: Path, head: bytes) -> No
         async with connected(server) as (reader, writer):
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + head)
             assert (await asyncio.wait_for(reader.readline(), PATIENCE)).startswith(b"HTTP/1.1 400")
+            assert b"application/problem+json" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
 
     broker(tmp_path, scenario, listen=HTTP)
 

@@ -15,8 +15,8 @@ GeoJson = dict[str, Any]
 """A geometry, a feature or a collection, as RFC 7946 has it."""
 
 
-LONGEST_NAME: Final = 65_535
-"""Of a client or an event, as MQTT bounds it."""
+LONGEST_NAME: Final = 5_000
+"""Characters of a client or an event that can be asked for: with each of them written as twelve others, an address still fits into a head."""
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=False):

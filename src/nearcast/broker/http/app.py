@@ -34,6 +34,11 @@ More = Callable[[Broker], Sequence[ControllerRouterHandler]]
 
 
 def application(broker: Broker, more: More | None = None) -> ASGIApp:
+    return paced(broker, routes(broker, more))
+
+
+def routes(broker: Broker, more: More | None = None) -> Litestar:
+    """All that is answered, and its description."""
     from importlib.metadata import version
 
     scans = Scans()
@@ -70,7 +75,7 @@ def application(broker: Broker, more: More | None = None) -> ASGIApp:
         logging_config=None,
     )
     describe(app)
-    return paced(broker, app)
+    return app
 
 
 def _allowing(app: ASGIApp) -> ASGIApp:

@@ -10,8 +10,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from nearcast.broker.http.description import PROBLEM
 from nearcast.errors import QuotaExceeded
 from nearcast.model.time import MICROSECONDS
 
@@ -138,6 +140,14 @@ def guarded_http(broker: Broker) -> type[asyncio.Protocol]:
                 self.send_400_response("The head of the request is too large.")
             else:  # in the middle of something, or after its answer
                 self.transport.abort()
+
+        def send_400_response(self, msg: str) -> None:
+            """What cannot be read as a request, or is too large for one: a problem document, as of all that is refused."""
+            problem = {"type": "about:blank", "title": "Bad Request", "status": 400, "detail": msg}
+            body = msgspec.json.encode(problem)
+            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
+            self.transport.close()
 
         def pause_writing(self) -> None:
             super().pause_writing()
