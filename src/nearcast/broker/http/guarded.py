@@ -30,6 +30,9 @@ MOST_FIELDS: Final = 200
 PIECE: Final = 1024
 """Bytes that are read at a time: so many may hold requests that wait for the answer to the one before."""
 
+PIECE_OF_BODY: Final = 8 * 1024
+"""The same in the middle of a body, behind whose end requests may stand: megabytes by single kilobytes would cost more than they should."""
+
 LINGER: Final = 5.0
 """Seconds for the rest of a request that is answered already."""
 
@@ -113,8 +116,9 @@ def guarded_http(broker: Broker) -> type[asyncio.Protocol]:
                     self.flow.read_paused = False
                     self.transport.pause_reading()
                     return
-                piece = bytes(self._unread[:PIECE])
-                del self._unread[:PIECE]
+                size = PIECE if self._in_head else PIECE_OF_BODY
+                piece = bytes(self._unread[:size])
+                del self._unread[:size]
                 self._read(piece)
             if not (self.flow.read_paused or self._handed_on or self.transport.is_closing()):
                 self.transport.resume_reading()
