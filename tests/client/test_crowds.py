@@ -87,6 +87,17 @@ class Venue:
         bridge = self.bridges[host] = Bridge(archive, "goal", settling=2.0)
         return [HostEngine(), store, archive, bridge]
 
+    async def subscribes(self, host: str, told: list[Metadata]) -> None:
+        """And whoever should know of it does: on a busy machine hosts that begin may ask in vain."""
+        store = self.stores[host]
+        while True:
+            outcomes: list[Outcome] = []
+            key = store.subscribe("goal", told.append, done=outcomes.append)
+            await until(partial(bool, outcomes))
+            if outcomes[0].ok:
+                return
+            store.unsubscribe(key)
+
     async def download(self, host: str, metadata: Metadata) -> bytes | None:
         outcomes: list[Outcome] = []
         self.stores[host].download(metadata, outcomes.append)
@@ -104,8 +115,8 @@ async def venue(
             await stack.enter_async_context(client)
         other = await stack.enter_async_context(nearcast.connect(broker.url))
         running = await started(place.runtime)
-        place.stores["bob"].subscribe("goal", place.told.append)
         try:
+            await place.subscribes("bob", place.told)
             yield place, other
         finally:
             place.runtime.stop()

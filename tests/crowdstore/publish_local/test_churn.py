@@ -85,6 +85,26 @@ def test_who_returns_is_told_what_it_missed_and_not_what_it_was_told() -> None:
     assert crowd.stores["n1"].statistics().duplicates == 0
 
 
+def test_whoever_cannot_be_reached_hears_later_of_all_that_is_published_meanwhile() -> None:
+    """However much, and however much later: of packets, only five wait for a way, for 30 s."""
+    crowd = Crowd([(20, 20), (120, 20), (220, 20)], MechanismSpec.of("PL/SG", batch=7), remembering=True)
+    crowd.run(60)
+    crowd.subscribe("n2", "goal")
+    crowd.run(10)
+    crowd.publish("n0", "before", "goal")
+    crowd.run(10)
+    crowd.world.hosts["n1"].fail()
+    crowd.run(60)
+    for number in range(20):
+        crowd.publish("n0", f"meanwhile {number}", "goal")
+        crowd.run(5)
+    assert len(crowd.heard.notified) == 1
+    crowd.world.hosts["n1"].join()
+    crowd.run(60)
+    assert sorted(crowd.heard.notified) == sorted(crowd.expected())
+    assert crowd.stores["n2"].statistics().duplicates == 0
+
+
 def test_who_was_told_of_by_others_while_it_was_away_is_told_all_when_it_is_back() -> None:
     crowd = Crowd([(20, 20), (60, 20), (80, 20)], PLSG, remembering=True)
     crowd.run(60)

@@ -25,7 +25,7 @@ class Kept:
     subscription: CrowdSubscription
     interest: Interest
     seen: Instant
-    """When this host last heard of it anew: what it had published by then is its past."""
+    """When this host last heard of it anew, or found a way to its owner again: what it had published by then is its past."""
 
     met: Instant | None
     """The same, but from its owner, who was there then; none: so far only others have told of it."""

@@ -65,8 +65,15 @@ class Notifying:
 
     def published(self, metadata: Metadata) -> None:
         for kept in self._interests:
-            if kept.subscription.accepts(metadata):
+            if not kept.subscription.accepts(metadata):
+                continue
+            if self._reaches(kept.subscription.key.owner):
                 self._tell(kept.subscription.key, [metadata], None)
+            else:
+                self._tell_later(kept, (metadata.published - 1, ""))
+
+    def _reaches(self, owner: str) -> bool:
+        return owner == self._nucleus.name or self._router.reaches(owner)
 
     def learned(self, learned: Learned) -> None:
         """A subscription is new here, or its owner is back: tell of the past, as soon as there is a way.
@@ -74,12 +81,19 @@ class Notifying:
         Who has just joined knows subscriptions before routes, and more matches than may wait for one.
         """
         kept, before = learned
-        key, after = kept.subscription.key, None if before is None else (before, "")
-        if key.owner == self._nucleus.name:
+        after = None if before is None else (before, "")
+        if kept.subscription.key.owner == self._nucleus.name:
             self.past(kept, after)
         else:
-            self._untold.setdefault(key.owner, {}).setdefault(key, after)
-            self._router.when_reachable(key.owner, partial(self._reachable, key.owner))
+            self._tell_later(kept, after)
+
+    def _tell_later(self, kept: Kept, after: tuple[Instant, str] | None) -> None:
+        """All after that, as soon as there is a way: however much it becomes until then, and however long that is."""
+        key = kept.subscription.key
+        untold = self._untold.setdefault(key.owner, {})
+        earlier = untold.get(key, after)
+        untold[key] = None if after is None or earlier is None else min(after, earlier)
+        self._router.when_reachable(key.owner, partial(self._reachable, key.owner))
 
     def forgotten(self, key: SubscriptionKey) -> None:
         """A subscription of which this host knows no more."""
@@ -94,6 +108,7 @@ class Notifying:
         for key, after in self._untold.pop(owner, {}).items():
             kept = self._interests.get(key)
             if kept is not None:
+                kept.seen = self._nucleus.host.now()
                 self.past(kept, after)
 
     def past(self, kept: Kept, after: tuple[Instant, str] | None = None) -> None:

@@ -116,9 +116,13 @@ class Router:
         if not self._pass_on(packet):
             self._waiting.add(packet, self._host.now())
 
+    def reaches(self, destination: str) -> bool:
+        """Whether there is a route, as far as is known here."""
+        return self.table.usable(destination) is not None
+
     def when_reachable(self, destination: str, act: Callable[[], None]) -> None:
         """Act once as soon as there is a route, now if there is one; of several wishes for one destination the last counts."""
-        if self.table.usable(destination) is not None:
+        if self.reaches(destination):
             act()
         else:
             self._awaited[destination] = act
