@@ -51,6 +51,7 @@ def test_five_operations(mechanism: MechanismSpec) -> None:
                 assert (await anext(live)).key.name == "save"
                 await live.end()
                 assert [each async for each in live] == []
+                assert live not in bob._open, "nothing of it is left"
                 await ada.unpublish("first")
                 later = bob.subscribe("goal")
                 assert (await anext(later)).key.name == "again"

@@ -70,6 +70,11 @@ def test_formulas_that_fit_into_no_frame_are_refused(text: str) -> None:
         Formula.parse(text)
 
 
+def test_a_formula_that_nobody_could_be_told_is_refused() -> None:
+    with pytest.raises(InvalidPredicate, match="half a character"):
+        Formula.parse('goal | "\ud83d"')
+
+
 SIGNS = [sign for sign in map(chr, range(0x30, 0x250)) if sign.isalpha() and sign not in "abcdefghijklmnop"]
 PAIRS = "(a|b)&(c|d)&(e|f)&(g|h)&(i|j)&(k|l)&(m|n)&(o|p)"
 

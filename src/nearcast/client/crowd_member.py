@@ -68,6 +68,7 @@ class Notifications:
     async def end(self) -> None:
         """Unsubscribe; the iteration ends."""
         self.close()
+        self._member.ended(self)
         await self._member.asked(lambda done: self._member.store.unsubscribe(self.key, done), f"end {self.key}")
 
     def close(self, why: NearcastError | None = None) -> None:
@@ -86,7 +87,7 @@ class CrowdMember:
         self.now: Final = now
         """The time in microseconds since 1970, of which frames are made: ``TimeFrame(member.now(), None)``."""
 
-        self._open: Final[list[Notifications]] = []
+        self._open: Final[dict[Notifications, None]] = {}
         self._asked: Final[set[asyncio.Future[Outcome]]] = set()
         self._over: str | None = None
         """Why the host is no more."""
@@ -123,8 +124,12 @@ class CrowdMember:
         self._must_run("subscribe")
         told = Notifications(self)
         told.key = self.store.subscribe(formula, told.tell, frame)
-        self._open.append(told)
+        self._open[told] = None
         return told
+
+    def ended(self, told: Notifications) -> None:
+        """Its application wants no more of it."""
+        self._open.pop(told, None)
 
     async def download(self, metadata: Metadata, *, opened: bool = True) -> bytes:
         """The object, from whoever has it; not ``opened``: as it is, if it is sealed."""

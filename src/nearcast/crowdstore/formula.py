@@ -30,6 +30,15 @@ DEPTH: Final = 64
 """So many brackets and negations in each other at most."""
 
 
+def is_text(text: str) -> bool:
+    """Whether it can be said to others: Python's texts, and JSON's, may have halves of characters, which UTF-8 has not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def tag(name: str) -> Predicate:
     """It has that tag."""
     return TagTest("a_contains", "tags", frozenset([name]))
@@ -59,6 +68,10 @@ class Formula:
         """``&``, ``|``, ``!`` and brackets; a tag with any of these in it, or with spaces, stands in double quotes."""
         if len(text) > LONGEST or len(text.encode(errors="replace")) > LONGEST:
             raise InvalidPredicate(f"a formula of tags has at most {LONGEST} bytes; make several subscriptions of it")
+        if not is_text(text):
+            raise InvalidPredicate(
+                f"{text!r:.200} is no formula of tags: it has half a character, which nobody could be told"
+            )
         predicate = _Reader(text).formula()
         return cls(text, predicate, _conjunctions(predicate))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nearcast.crowdstore.access import Identity, genuine
+from nearcast.crowdstore.geographic.grid import Cell, CellGrid
 from nearcast.crowdstore.objects import (
     CrowdSubscription,
     Metadata,
@@ -66,6 +67,9 @@ class Memory:
     entrusted: dict[ObjectKey, None] = field(default_factory=dict)
     """Those of them that it has for others only: they go when they are withdrawn, whatever mechanism runs then."""
 
+    spread: dict[ObjectKey, dict[tuple[CellGrid, Cell], None]] = field(default_factory=dict)
+    """Of what this host has published: all cells whose members were given a copy, so that they hear of it when it is withdrawn."""
+
     wanted: dict[SubscriptionKey, _Wanted] = field(default_factory=dict)
     """Own subscriptions, with whom to tell and what they were told of."""
 
@@ -86,6 +90,7 @@ class Nucleus:
         self.words: Final = memory.words
         self.held: Final = memory.held
         self.entrusted: Final = memory.entrusted
+        self.spread: Final = memory.spread
         self.tally: Final = memory.tally
         self._wanted: Final = memory.wanted
         self._identity: Final = identity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -19,7 +20,7 @@ from nearcast.crowdstore.access import (
     seal,
     unseal,
 )
-from nearcast.crowdstore.formula import Formula
+from nearcast.crowdstore.formula import Formula, is_text
 from nearcast.crowdstore.nucleus import Memory, Notified, Nucleus
 from nearcast.crowdstore.objects import (
     LARGEST,
@@ -35,7 +36,7 @@ from nearcast.crowdstore.objects import (
 )
 from nearcast.crowdstore.registry import manner_of
 from nearcast.crowdstore.storage import DONE, PROXY, Done, Failure, Outcome, Storage
-from nearcast.errors import InvalidEvent, InvalidInput, InvalidSubscription, UnknownName
+from nearcast.errors import ConnectionFailed, InvalidEvent, InvalidInput, InvalidSubscription, UnknownName
 from nearcast.model.time import EVER, MICROSECONDS, Instant, TimeFrame
 from nearcast.runtime.host import Component, Host
 from nearcast.transition.engine import HostEngine
@@ -44,6 +45,9 @@ from nearcast.transition.specification import MechanismSpec
 
 METADATA: Final = 1_200
 """Bytes of an object's metadata at most, name, tags and summary together: they travel with every notification, in one frame."""
+
+NAME: Final = 512
+"""Bytes of an object's name at most: so that word of its withdrawal, which names it, is no longer than that."""
 
 SETTLING: Final = 40.0
 """Seconds after an exchange in which others may not have followed, or not have told yet what they have: what fails then proves little."""
@@ -105,6 +109,7 @@ class CrowdStore(Component):
 
         self._watchers: Final[list[Callable[[], None]]] = []
         self._operations = self._subscribed = self._succeeded = self._failed = 0
+        self._stopped = False
         self._settled: Instant | None = None
         """When the crowd will have gone over to the mechanism that runs here, as far as one can tell."""
 
@@ -126,9 +131,11 @@ class CrowdStore(Component):
 
     def stop(self) -> None:
         self._proxy.active.stop_mechanism()
-        for _, done in self._under_way.values():
-            done(Outcome(Failure.STOPPED))
-        self._under_way.clear()
+        self._stopped = True
+        with ExitStack() as everybody:  # whatever one of them does then: asking for something else raises
+            for _, done in reversed(self._under_way.values()):
+                everybody.callback(done, Outcome(Failure.STOPPED))
+            self._under_way.clear()
 
     def publish(
         self,
@@ -145,6 +152,13 @@ class CrowdStore(Component):
 
         With ``readers`` (``ReadingKey.public`` of each) nobody else can read the content, nor, if so wished, the summary.
         """
+        self._must_run()
+        if not (isinstance(name, str) and is_text(name) and 0 < len(name.encode()) <= NAME):
+            raise InvalidEvent(f"the name of an object is a text of 1 to {NAME} bytes, not {name!r:.80}")
+        if not (isinstance(content, bytes) and isinstance(summary, bytes)):
+            raise InvalidEvent(
+                "an object and its summary are bytes, which never change: bytes(...) makes some of what is like them"
+            )
         key = ObjectKey(self._host.name, name)
         if key in self.nucleus.published or key in self.nucleus.withdrawn:
             raise InvalidEvent(f"{name!r} was published here already; objects do not change, so choose another name")
@@ -168,6 +182,7 @@ class CrowdStore(Component):
 
         Several hosts may do so: it is the same object, and whoever hears of it from all of them is told once.
         """
+        self._must_run()
         metadata, key = publication.metadata, publication.key
         if not genuine(metadata) or metadata.tags != _checked(metadata.tags):
             raise InvalidEvent(f"{key} was not published by its owner")
@@ -196,6 +211,7 @@ class CrowdStore(Component):
 
         What it published for somebody else it withdraws by that one's ``word``.
         """
+        self._must_run()
         key = metadata.key
         if word is not None and genuine_withdrawal(word, metadata):
             self.nucleus.words[key] = word
@@ -206,7 +222,8 @@ class CrowdStore(Component):
         self._begin(lambda storage, ended: storage.unpublish(metadata, ended), done)
         if self._notices and word is None:
             notice = msgspec.msgpack.encode(self.nucleus.withdrawal(metadata))
-            self.publish(f"withdrawn {key.name}", b"", [WITHDRAWN], summary=notice)
+            # By a name that nothing else has, and that is short: with that of the object twice, long ones would not fit.
+            self.publish(f"withdrawn {digest_of(notice).hex()}", b"", [WITHDRAWN], summary=notice)
 
     def let_go(self, key: ObjectKey) -> None:
         """Publish it for its owner no longer; that says nothing of whether it was withdrawn."""
@@ -217,6 +234,7 @@ class CrowdStore(Component):
         self, formula: Formula | str, notified: Notified, frame: TimeFrame = EVER, done: Done = _heedless
     ) -> SubscriptionKey:
         """Hear of each object once whose tags satisfy the formula and that was, or will be, published within the frame."""
+        self._must_run()
         formula = Formula.parse(formula) if isinstance(formula, str) else formula
         if not formula.conjunctions:
             raise InvalidSubscription(f"no object can ever satisfy {formula.text!r}")
@@ -229,6 +247,7 @@ class CrowdStore(Component):
         return key
 
     def unsubscribe(self, key: SubscriptionKey, done: Done = _heedless) -> None:
+        self._must_run()
         subscription = self.nucleus.wants_no_more(key)
         if subscription is None:
             raise UnknownName(f"there is no subscription {key} here")
@@ -240,6 +259,7 @@ class CrowdStore(Component):
 
     def download(self, metadata: Metadata, done: Done, *, opened: bool = True) -> None:
         """Get the object; ``done`` is told its content, or why there is none.  Not ``opened``: as it is, if it is sealed."""
+        self._must_run()
         if not genuine(metadata):
             raise InvalidEvent(f"{metadata.key} was not published by its owner")
         self._begin(partial(self._fetch, metadata), partial(self._opened, metadata, done) if opened else done)
@@ -305,6 +325,10 @@ class CrowdStore(Component):
         self.nucleus.published[publication.key] = publication
         self._begin(partial(self._publish, publication), done)
 
+    def _must_run(self) -> None:
+        if self._stopped:
+            raise ConnectionFailed(f"the store of {self._host.name!r} was stopped: nobody would answer")
+
     def _begin(self, ask: Callable[[Storage, Done], None], done: Done) -> None:
         self._operations += 1
         self._under_way[self._operations] = ask, done
@@ -351,6 +375,6 @@ def _check_size(metadata: Metadata) -> None:
 
 def _checked(tags: Iterable[str]) -> tuple[str, ...]:
     found = tuple(sorted({*tags}))
-    if isinstance(tags, str) or not found or not all(isinstance(tag, str) and tag for tag in found):
+    if isinstance(tags, str) or not found or not all(isinstance(tag, str) and tag and is_text(tag) for tag in found):
         raise InvalidEvent("an object needs tags, which are non-empty texts, such as ['goal', 'portugal']")
     return found

@@ -24,10 +24,10 @@ from nearcast.crowdstore.objects import Metadata, Publication
 from nearcast.crowdstore.storage import Failure, Outcome
 
 
-def _row(columns: int = 5, **parameters: float) -> Crowd:
+def _row(columns: int = 5, *, remembering: bool = False, **parameters: float) -> Crowd:
     """One host in each cell of a row; n5 beside the first."""
     places = [in_cell(column, 0) for column in range(columns)]
-    crowd = Crowd([*places, in_cell(0, 0, 1)], dcs(columns, 1, **parameters))
+    crowd = Crowd([*places, in_cell(0, 0, 1)], dcs(columns, 1, **parameters), remembering=remembering)
     crowd.run(JOINED)
     return crowd
 
@@ -278,3 +278,89 @@ def test_where_it_is_can_be_asked() -> None:
     crowd.download("n2", made)  # never subscribed
     crowd.run(5)
     assert _downloads(crowd)[-1].content == b"content"
+
+
+def test_where_it_is_can_be_asked_of_the_cells_of_all_its_tags() -> None:
+    crowd = _row(tries=2)
+    tags = tag_at(crowd, 3), tag_at(crowd, 1)
+    made = crowd.publish("n0", "x", *tags)
+    crowd.run(5)
+    first = storage(crowd, "n0").desk.grid.cell_of(made.tags[0])
+    crowd.world.hosts[f"n{first.column}"].fail()  # the only one of that cell
+    crowd.run(20)
+    crowd.download("n2", made)
+    crowd.download("n2", metadata("n0", "never", made.tags))
+    crowd.run(30)
+    assert _downloads(crowd) == [Outcome(Failure.NOT_FOUND), Outcome(content=b"content")]
+
+
+def test_a_large_object_is_told_to_its_cell_little_by_little() -> None:
+    """Whoever hears it meanwhile does not ask for it, and whatever else is to be said goes between."""
+    crowd = _row()
+    film = crowd.publish("n0", "film", "t", content=bytes(range(256)) * 1_000 * 4)
+    crowd.run(0.5)
+    assert storage(crowd, "n0").desk.router.statistics().tally.told < 200
+    other = crowd.publish("n0", "photo", "t")
+    crowd.run(0.5)
+    assert [what for what, outcome in crowd.heard.outcomes if outcome.ok] == ["publish", "publish"]
+    assert {*crowd.stores["n5"].nucleus.held} == {other.key}
+    crowd.run(30)
+    assert {*crowd.stores["n5"].nucleus.held} == {other.key, film.key}
+    assert not _served(crowd), "nobody had to be asked for it"
+
+
+def test_of_a_large_object_that_is_withdrawn_nothing_more_is_told() -> None:
+    crowd = _row()
+    crowd.publish("n0", "film", "t", content=bytes(1_000_000))
+    crowd.run(0.5)
+    crowd.unpublish("n0", "film")
+    crowd.run(1)
+    told = storage(crowd, "n0").desk.router.statistics().tally.told
+    crowd.run(8)
+    assert storage(crowd, "n0").desk.router.statistics().tally.told < told + 5
+    assert not crowd.stores["n5"].nucleus.held
+
+
+def test_who_goes_away_in_the_middle_of_a_large_object_tells_its_cell_the_rest_from_afar() -> None:
+    crowd = _row()
+    film = crowd.publish("n0", "film", "t", content=bytes(1_000_000))
+    crowd.run(1)
+    walk(crowd, "n0", 4)
+    crowd.run(30)
+    assert {name for name, store in crowd.stores.items() if film.key in store.nucleus.held} == {"n5"}
+    crowd.world.hosts["n0"].fail()
+    crowd.run(20)
+    crowd.download("n2", film)
+    crowd.run(30)
+    assert _downloads(crowd)[-1].ok
+
+
+def test_copies_in_the_cell_of_an_earlier_life_go_with_their_object() -> None:
+    crowd = _row(remembering=True)
+    tag = tag_at(crowd, 4)
+    crowd.publish("n0", "x", tag)
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(20)
+    walk(crowd, "n0", 2)
+    crowd.world.hosts["n0"].join()
+    crowd.run(40)  # it has published it again, where it is now
+    assert {name for name, store in crowd.stores.items() if store.nucleus.held} == {"n2", "n5"}
+    crowd.unpublish("n0", "x")
+    crowd.run(20)
+    assert not any(store.nucleus.held for store in crowd.stores.values())
+
+
+def test_copies_go_when_somebody_withdraws_it_who_does_not_know_of_them() -> None:
+    crowd = _row()
+    made = crowd.publish("n0", "x", tag_at(crowd, 4))
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(20)
+    walk(crowd, "n0", 2)
+    crowd.world.hosts["n0"].join()  # and has forgotten everything
+    crowd.run(40)
+    assert crowd.stores["n5"].nucleus.held
+    crowd.stores["n0"].withdraw(made)
+    crowd.run(20)
+    assert not crowd.stores["n5"].nucleus.held

@@ -44,6 +44,14 @@ def test_how_far_a_point_is_outside_a_cell() -> None:
     assert GRID.outside(PLANE.to_point(700, 300), Cell(13, 6)) == 0
 
 
+def test_a_cell_of_another_grid_is_like_the_one_in_which_its_middle_lies() -> None:
+    assert all(GRID.cell_like(cell, GRID) == cell for cell in GRID)
+    finer = CellGrid(PLANE.to_point(85, 45), 480.0, 240.0, 20.0)
+    assert GRID.cell_like(Cell(3, 2), finer) == Cell(3, 2)
+    assert finer.cell_like(Cell(3, 2), GRID) == Cell(2, 2)
+    assert finer.cell_like(Cell(0, 0), GRID) == Cell(0, 0), "outside: the nearest"
+
+
 def test_cells_are_numbered_row_by_row() -> None:
     assert (GRID.columns, GRID.rows, len(GRID)) == (14, 7, 98)
     assert [GRID.number(cell) for cell in GRID] == list(range(98))

@@ -157,6 +157,16 @@ def test_who_tells_anew_is_heard_also_if_its_clock_is_ahead_but_not_from_the_far
     assert told(106, 101)
 
 
+def test_a_subscription_from_the_far_future_is_over_in_time_and_its_owner_is_heard_again() -> None:
+    interests = Interests(10, lambda _: None)
+    key, late = SubscriptionKey("ada", "1"), 10**9 * MICROSECONDS
+    assert interests.add(Interest(key, "t", None, 50 * MICROSECONDS, late), 0) is not None
+    # The clock of its owner was set right.
+    assert interests.add(Interest(key, "t", None, 50 * MICROSECONDS, 20 * MICROSECONDS), 20 * MICROSECONDS) is not None
+    interests.purge(61 * MICROSECONDS)
+    assert len(interests) == 0
+
+
 def test_what_is_known_is_not_told_again() -> None:
     interests = Interests(10, lambda _: None)
     for number in range(300):

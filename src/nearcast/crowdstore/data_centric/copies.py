@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -10,9 +11,10 @@ from nearcast.crowdstore.data_centric.desk import Desk
 from nearcast.crowdstore.data_centric.downloading import Downloading
 from nearcast.crowdstore.data_centric.entries import Gone
 from nearcast.crowdstore.data_centric.messages import Copy
+from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.geographic.interface import Destination
 from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication
-from nearcast.crowdstore.storage import Failure
+from nearcast.runtime.ports import Cancellable
 
 ASSEMBLING: Final = 32
 """Objects of the cell that are coming in, unasked."""
@@ -24,17 +26,39 @@ ROOM: Final = 2**28
 """Bytes of objects that a host holds for its cell; whatever would be more, others may have."""
 
 
+TOLD: Final = 8
+"""Chunks that the cell is told at once ..."""
+
+PAUSE: Final = 0.05
+"""... and the seconds until it is told the next ones: a large object takes a quarter of a radio of 6 Mbit/s.  All at once they would fill its
+queue, and whatever else is to be said, the object's own metadata among it, would be lost."""
+
+
 class Copies:
-    def __init__(self, desk: Desk, downloading: Downloading, tries: int) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        downloading: Downloading,
+        tries: int,
+        find: Callable[[Metadata, Callable[[bytes | None], None]], None],
+    ) -> None:
+        """``find`` gets an object from wherever it is."""
         self._desk: Final = desk
         self._downloading: Final = downloading
         self._tries: Final = tries
+        self._find: Final = find
         held, entrusted = desk.nucleus.held, desk.nucleus.entrusted
         self._passive: Final = {key: None for key in held if key not in entrusted}
         """Copies that this host has for itself, those of an earlier life included, and that are in replication lists."""
 
         self._alone: Final[dict[ObjectKey, None]] = {}
         self._assembling: Final[dict[ObjectKey, Assembly]] = {}
+        self._come: Final[dict[ObjectKey, int]] = {}
+        """How much of them had come when it was last looked."""
+
+        self._spreading: Final[dict[ObjectKey, Cancellable]] = {}
+        """Own objects, of which the cell has not been told all chunks."""
+
         self._copying: Final[dict[ObjectKey, None]] = {}
         self._missed: Final[dict[ObjectKey, int]] = {}
         """How often nobody of the cell had it."""
@@ -47,10 +71,29 @@ class Copies:
         """Of all of them."""
 
     def spread(self, publication: Publication) -> None:
-        """To all other members of the cell."""
-        metadata = publication.metadata
-        for chunk in range(chunk_count(metadata.size)):
-            self._desk.tell(Copy(metadata, chunk, chunk_of(publication.content, chunk)))
+        """To all other members of the cell, a few chunks at a time."""
+        self._tell(publication, 0, self._desk.router.cell)
+
+    def _tell(self, publication: Publication, first: int, cell: Cell | None) -> None:
+        metadata, desk = publication.metadata, self._desk
+        self._spreading.pop(metadata.key, None)
+        if desk.nucleus.published.get(metadata.key) is not publication or cell is None:
+            return  # withdrawn meanwhile
+        count = chunk_count(metadata.size)
+        for chunk in range(first, min(first + TOLD, count)):
+            copy = Copy(metadata, chunk, chunk_of(publication.content, chunk))
+            if desk.router.cell == cell:
+                desk.tell(copy)
+            else:  # from wherever this host has gone in the middle of it
+                desk.to_cells([cell], copy)
+        if first + TOLD < count:
+            go_on = partial(self._tell, publication, first + TOLD, cell)
+            self._spreading[metadata.key] = desk.host.timers.after(PAUSE, go_on)
+
+    def stop(self) -> None:
+        for timer in self._spreading.values():
+            timer.cancel()
+        self._spreading.clear()
 
     def told(self, message: Copy) -> Publication | None:
         """The object, once all of it is here."""
@@ -104,14 +147,30 @@ class Copies:
     def lacks(self, metadata: Metadata) -> None:
         """All members should have it, but this one has not heard (all of) it."""
         members, cell = self._desk.router.members(), self._desk.router.cell
+        if self._is_coming(metadata):
+            return
         if metadata.key in self._copying or len(self._copying) >= COPYING or self._has(metadata):
             return
-        if members and cell is not None and self._fits(metadata):
-            self._copying[metadata.key] = None
+        if cell is None or not self._fits(metadata):
+            return
+        self._copying[metadata.key] = None
+        if members and metadata.key not in self._missed:
             sources = [Destination(cell, member) for member in members[: self._tries]]
-            self._downloading.begin(metadata, sources, partial(self._copied, metadata))
+            self._downloading.begin(metadata, sources, lambda content, _failure: self._copied(metadata, content))
+        else:  # those who had it have left before all of it was told; the owner, or whoever has downloaded it, still has it
+            self._find(metadata, partial(self._copied, metadata))
 
-    def _copied(self, metadata: Metadata, content: bytes | None, _failure: Failure | None) -> None:
+    def _is_coming(self, metadata: Metadata) -> bool:
+        """Whether somebody is telling the cell of it, chunk by chunk."""
+        found = self._assembling.get(metadata.key)
+        if found is None or found.metadata != metadata:
+            self._come.pop(metadata.key, None)
+            return False
+        before = self._come.get(metadata.key, 0)
+        self._come[metadata.key] = found.size
+        return found.size > before
+
+    def _copied(self, metadata: Metadata, content: bytes | None) -> None:
         self._copying.pop(metadata.key, None)
         if content is None:
             self._missed[metadata.key] = self._missed.get(metadata.key, 0) + 1
@@ -143,6 +202,7 @@ class Copies:
         keys = list(self._active)
         self._active.clear()
         self._assembling.clear()
+        self._come.clear()
         self._missed.clear()
         self._size = 0
         return keys

@@ -155,6 +155,10 @@ class HandingOver:
         if common := self.everywhere():
             self._send(cell, common)
 
+    def tell(self, cell: Cell, gone: Gone) -> None:
+        """What that one has to know, wherever else it belongs."""
+        self._send(cell, [gone])
+
     def tidy(self) -> None:
         """Of the acting member: hand over what another cell is nearer to."""
         own, router = self._desk.router.cell, self._desk.router

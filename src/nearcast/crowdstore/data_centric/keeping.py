@@ -52,7 +52,7 @@ def _size(item: Item) -> int:
 class Keeping:
     def __init__(
         self, desk: Desk, matching: Matching, batch: int, acts: Callable[[], bool],
-        lacks: Callable[[Metadata], None], forgets: Callable[[Gone], None],
+        lacks: Callable[[Metadata], None], forgets: Callable[[Gone], None], pass_on: Callable[[Cell, Gone], None],
     ) -> None:  # fmt: skip
         self._desk: Final = desk
         self._matching: Final = matching
@@ -63,6 +63,9 @@ class Keeping:
 
         self._forgets: Final = forgets
         """Told of objects that nobody should have a copy of any more."""
+
+        self._pass_on: Final = pass_on
+        """Tells another cell of that."""
 
     def receive(self, source: Address, origin: Cell, home: Cell, message: Operation) -> None:
         """An operation for one cell: this host's own, or one that it stands in for."""
@@ -85,7 +88,7 @@ class Keeping:
             tags = tuple(tag for tag in message.item.metadata.tags if desk.grid.cell_of(tag) == home)
             return self._publish(Indexed(message.item, tags))
         if isinstance(message, Unpublish):
-            return self.take(remembered(withdrawn(message.withdrawal, message.at), desk))
+            return self._unpublish(home, remembered(withdrawn(message.withdrawal, message.at), desk))
         if isinstance(message, Unsubscribe):
             return self.take(remembered(Gone(True, message.key.owner, message.key.name, message.at), desk))
         if isinstance(message, Relocated):
@@ -105,6 +108,18 @@ class Keeping:
         # That holds for what is published as for what another cell hands over.
         if self._acts() and self._desk.state.indexed(indexed.key) is not None and not self._matching.acted(indexed):
             self._matching.publication(indexed)
+        return True
+
+    def _unpublish(self, home: Cell, gone: Gone) -> bool:
+        found = self._desk.state.indexed(gone.withdrawal.key)
+        if not self.take(gone):
+            return False
+        if found is not None and self._acts() and gone.covers(found.item.metadata):
+            # Whoever withdraws it may not know the cell whose members all have a copy: its owner may have forgotten that, and a bridge
+            # withdraws by an owner's word.  One of those who keep its metadata sees to it.
+            active = Cell(*found.item.active)
+            if self._desk.grid.cell_of(found.item.metadata.tags[0]) == home != active:
+                self._pass_on(active, gone)
         return True
 
     def replicated(self, source: Address, message: Replicated) -> None:

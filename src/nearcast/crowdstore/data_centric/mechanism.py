@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,7 @@ from nearcast.crowdstore.data_centric.anti_entropy import AntiEntropy
 from nearcast.crowdstore.data_centric.copies import Copies
 from nearcast.crowdstore.data_centric.desk import Desk
 from nearcast.crowdstore.data_centric.downloading import Downloading
-from nearcast.crowdstore.data_centric.entries import Kept
+from nearcast.crowdstore.data_centric.entries import Gone, Kept
 from nearcast.crowdstore.data_centric.handing_over import HandingOver
 from nearcast.crowdstore.data_centric.joining import Joining
 from nearcast.crowdstore.data_centric.keeping import Keeping
@@ -64,7 +65,7 @@ class DataCentricStorage(Storage, Passenger):
         desk.router = CellRouter(nucleus.host, nucleus.link.interface, grid, self, presence)
         self._operations: Final = Operations(desk, settings.timeout, settings.tries)
         self._downloading: Final = Downloading(desk, settings.timeout, self._operations.number)
-        self._copies: Final = Copies(desk, self._downloading, settings.tries)
+        self._copies: Final = Copies(desk, self._downloading, settings.tries, self._find)
         self._requests: Final = Requests(desk, self._operations)
         self._announcing: Final = Announcing(desk, settings.gather)
         self._retrieving: Final = Retrieving(
@@ -72,7 +73,13 @@ class DataCentricStorage(Storage, Passenger):
         )
         self._matching: Final = Matching(desk, settings.patience)
         self._keeping: Final = Keeping(
-            desk, self._matching, settings.batch, self._acts, self._copies.lacks, self._copies.withdrawn
+            desk,
+            self._matching,
+            settings.batch,
+            self._acts,
+            self._copies.lacks,
+            self._copies.withdrawn,
+            self._withdrawn,
         )
         self._anti_entropy: Final = AntiEntropy(desk, self._keeping.absorb)
         self._handing_over: Final = HandingOver(
@@ -105,6 +112,7 @@ class DataCentricStorage(Storage, Passenger):
         self._telling.stop()
         self._operations.stop()
         self._downloading.stop()
+        self._copies.stop()
         self._handing_over.stop()
         self._retrieving.stop()
         self._announcing.stop()
@@ -193,9 +201,11 @@ class DataCentricStorage(Storage, Passenger):
     def _told(self, source: Address, message: Message) -> None:
         """To all members of the cell, by one of them."""
         if isinstance(message, Copy):
-            publication = self._copies.told(message)
-            if publication is not None and self._keeping.take(Kept(publication.metadata)):
-                self._copies.hold(publication)
+            # From the first chunk on, all members should have it: whoever misses another one knows what it lacks.
+            if self._keeping.take(Kept(message.metadata)) and self.desk.state.kept(message.metadata.key):
+                publication = self._copies.told(message)
+                if publication is not None:
+                    self._copies.hold(publication)
         elif isinstance(message, Replicated):
             self._keeping.replicated(source, message)
         elif isinstance(message, Digest):
@@ -272,6 +282,12 @@ class DataCentricStorage(Storage, Passenger):
 
     def member_left(self, member: Address) -> None:
         self._handing_over.member_gone(member)
+
+    def _withdrawn(self, cell: Cell, gone: Gone) -> None:
+        self._handing_over.tell(cell, gone)
+
+    def _find(self, metadata: Metadata, found: Callable[[bytes | None], None]) -> None:
+        self._retrieving.find(metadata, lambda _item, content, _failure: found(content))
 
     def _acts(self) -> bool:
         return self.joining.complete and self.desk.router.leads

@@ -58,7 +58,8 @@ class Requests:
         desk = self._desk
         here, cell = desk.here, desk.router.cell
         if cell is not None:
-            self._active.setdefault(metadata.key, cell)
+            active = self._active.setdefault(metadata.key, cell)
+            desk.nucleus.spread.setdefault(metadata.key, {})[desk.grid, active] = None
         active = self._active.get(metadata.key, here)
         item = Item(metadata, *active, (Place(desk.now(), desk.router.address, *here),))
         number = self._operations.number()
@@ -70,11 +71,15 @@ class Requests:
 
     def unpublish(self, metadata: Metadata, done: Done) -> None:
         number = self._operations.number()
-        cells = self._desk.homes(metadata.tags)
-        cells[self._active.pop(metadata.key, self._desk.here)] = None
-        self._operations.begin(
-            number, [(cells, Unpublish(number, self._desk.nucleus.withdrawal(metadata), self._desk.now()))], done
+        desk = self._desk
+        cells = desk.homes(metadata.tags)
+        cells[self._active.pop(metadata.key, desk.here)] = None
+        # Also where it was published in an earlier life, or before other mechanisms ran.
+        cells.update(
+            (desk.grid.cell_like(cell, grid), None) for grid, cell in desk.nucleus.spread.get(metadata.key, ())
         )
+        withdrawal = desk.nucleus.withdrawal(metadata)
+        self._operations.begin(number, [(cells, Unpublish(number, withdrawal, desk.now()))], done)
 
     def subscribe(self, subscription: CrowdSubscription, done: Done) -> None:
         desk, frame = self._desk, subscription.frame

@@ -101,10 +101,18 @@ class CellGrid:
 
     def cell_at(self, point: Point) -> Cell:
         """Where the point lies; of points outside, the nearest cell."""
-        east, north = offset(self.corner, point)
+        return self._cell_at(*offset(self.corner, point))
+
+    def _cell_at(self, east: float, north: float) -> Cell:
         return Cell(
             min(max(floor(east / self.side), 0), self.columns - 1), min(max(floor(north / self.side), 0), self.rows - 1)
         )
+
+    def cell_like(self, cell: Cell, other: CellGrid) -> Cell:
+        """Where the middle of a cell of another grid lies."""
+        east, north = offset(self.corner, other.corner)
+        x, y = other.centre(cell)
+        return self._cell_at(east + x, north + y)
 
     def outside(self, point: Point, cell: Cell) -> float:
         """By how many metres the point misses the cell; 0 in it, and beyond a border of the area that is the cell's, too."""

@@ -75,8 +75,7 @@ class Interests:
         key = interest.key
         kept = self._kept.get(key)
         if kept is not None:
-            # Clocks differ; but nobody makes others wait for what is told in the far future.
-            if not kept.interest.made < interest.made <= now + self._remembered // 2:
+            if not kept.interest.made < interest.made <= self._latest(now):
                 return None
             kept.interest = msgspec.structs.replace(kept.interest, made=interest.made)
             before, kept.seen = kept.met, now
@@ -91,8 +90,14 @@ class Interests:
             frame = TimeFrame(interest.since, interest.until)
         except InvalidInput:
             return None
+        # Else nothing that its owner says later would count, and it would never be over.
+        interest = msgspec.structs.replace(interest, made=min(interest.made, self._latest(now)))
         kept = self._kept[key] = Kept(CrowdSubscription(key, formula, frame), interest, now, None if of_others else now)
         return Learned(kept, None)
+
+    def _latest(self, now: Instant) -> Instant:
+        """Clocks differ; but nobody makes others wait for what is told in the far future."""
+        return now + self._remembered // 2
 
     def end(self, key: SubscriptionKey, now: Instant) -> None:
         self._forget(now)
