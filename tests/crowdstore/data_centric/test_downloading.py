@@ -20,7 +20,7 @@ from nearcast.crowdstore.data_centric.entries import Item, Place
 from nearcast.crowdstore.data_centric.messages import Fetched, Lacking
 from nearcast.crowdstore.geographic.grid import Cell
 from nearcast.crowdstore.geographic.interface import Destination
-from nearcast.crowdstore.objects import Metadata, Publication
+from nearcast.crowdstore.objects import Metadata, ObjectKey, Publication
 from nearcast.crowdstore.storage import Failure, Outcome
 
 
@@ -261,6 +261,22 @@ def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd.unpublish("n0", "0")
     crowd.run(30)
     assert len(crowd.stores["n5"].nucleus.held) == 3
+
+
+def test_there_is_room_for_so_much_of_what_a_host_has_downloaded_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "ROOM", 10_000)
+    crowd = _row()
+    sizes = [3_000, 3_000, 3_000, 3_000, 11_000]
+    for number, size in enumerate(sizes):
+        made = crowd.publish("n0", f"{number}", "t", content=bytes(size))
+        crowd.run(5)
+        crowd.download("n2", made)
+        crowd.run(5)
+        assert _downloads(crowd)[-1] == Outcome(content=bytes(size)), "whether there is room for it or not"
+    assert [key.name for key in crowd.stores["n2"].nucleus.held] == ["1", "2", "3"]
+    crowd.download("n4", crowd.things[ObjectKey("n0", "0")].metadata)
+    crowd.run(10)
+    assert _downloads(crowd)[-1].ok, "from somebody else"
 
 
 def test_metadata_from_elsewhere_that_nobody_knows() -> None:

@@ -23,7 +23,8 @@ COPYING: Final = 4
 """Objects of the cell that a member gets from others at a time: a newcomer lacks all of them."""
 
 ROOM: Final = 2**28
-"""Bytes of objects that a host holds for its cell; whatever would be more, others may have."""
+"""Bytes of objects that a host holds for its cell; whatever would be more, others may have.  Of what it has downloaded for itself it keeps as
+much for others, the newest."""
 
 
 TOLD: Final = 8
@@ -50,6 +51,12 @@ class Copies:
         held, entrusted = desk.nucleus.held, desk.nucleus.entrusted
         self._passive: Final = {key: None for key in held if key not in entrusted}
         """Copies that this host has for itself, those of an earlier life included, and that are in replication lists."""
+
+        self._downloaded: Final = {key: held[key].metadata.size for key in self._passive}
+        """Those of them that this host got for itself, with their sizes, the oldest first ..."""
+
+        self._room = sum(self._downloaded.values())
+        """... and of all of them."""
 
         self._alone: Final[dict[ObjectKey, None]] = {}
         self._assembling: Final[dict[ObjectKey, Assembly]] = {}
@@ -134,15 +141,31 @@ class Copies:
             self._size += publication.metadata.size - self._active.pop(key, 0)
             self._active[key] = publication.metadata.size
 
-    def hold_for_itself(self, publication: Publication) -> None:
+    def hold_for_itself(self, publication: Publication) -> bool:
+        """Whether others can have it from here."""
         key, nucleus = publication.key, self._desk.nucleus
         before = nucleus.held.get(key)
+        if publication.metadata.size > ROOM:
+            return False
         if before is not None and before.metadata.published > publication.metadata.published:
-            return  # of two that an owner has called the same, the newer one is asked for
+            return False  # of two that an owner has called the same, the newer one is asked for
         nucleus.held[key] = publication
         nucleus.entrusted.pop(key, None)
         self._size -= self._active.pop(key, 0)
         self._passive[key] = None
+        self._room += publication.metadata.size - self._downloaded.pop(key, 0)
+        self._downloaded[key] = publication.metadata.size
+        while self._room > ROOM:
+            self._let_go(next(iter(self._downloaded)))
+        return True
+
+    def _let_go(self, key: ObjectKey) -> None:
+        """Of what this host has downloaded; as a member it may still have to keep it."""
+        self._room -= self._downloaded.pop(key)
+        del self._passive[key]
+        found = self._desk.nucleus.held.pop(key, None)
+        if found is not None:
+            self.hold(found)
 
     def lacks(self, metadata: Metadata) -> None:
         """All members should have it, but this one has not heard (all of) it."""

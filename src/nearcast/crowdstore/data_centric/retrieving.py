@@ -116,7 +116,10 @@ class Retrieving:
         self._downloading.begin(item.metadata, sources, partial(found, item))
 
     def _downloaded(self, done: Done, item: Item | None, content: bytes | None, failure: Failure | None) -> None:
-        if content is not None and item is not None:
-            self._copies.hold_for_itself(Publication(item.metadata, content))
+        if (
+            item is not None
+            and content is not None
+            and self._copies.hold_for_itself(Publication(item.metadata, content))
+        ):
             self._announcing.has(item)
         done(Outcome(failure, content))
