@@ -8,7 +8,7 @@ from nearcast.experiment.checks import Outcome
 from nearcast.experiment.measures import Measures, computed
 from nearcast.experiment.thyme.book import OPERATIONS
 from nearcast.experiment.thyme.evaluation import DCS, MECHANISMS, PL_SG
-from nearcast.experiment.thyme.sweep import AROUND, BEACONS, GROWTHS, PERIODS
+from nearcast.experiment.thyme.sweep import AROUND, AT_ONCE, BEACONS, GROWTHS, PERIODS
 from nearcast.experiment.thyme.unstable import LOSSES, SHARES, SPEEDS, WAYS
 from nearcast.experiment.thyme.venue import SIZES
 
@@ -39,7 +39,7 @@ def swept(good: bool) -> Outcome:
     found |= {f"{DCS}-beacon-{it:g}": _static(DCS, good) for it in BEACONS}
     found |= {f"{it}-slow": _static(it, good) for it in MECHANISMS}
     found |= {f"{it}-growth-{growth:g}": _static(it, good) for it in MECHANISMS for growth in GROWTHS}
-    return found | {AROUND: computed({"bytes sent": 2e6})}
+    return found | {AROUND: computed({"bytes sent": 2e6}), AT_ONCE: _static(PL_SG, good)}
 
 
 def failing(good: bool) -> Outcome:

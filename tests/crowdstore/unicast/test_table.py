@@ -24,8 +24,8 @@ steps = st.lists(
 )
 
 
-def _table(name: str, sequence: int = 0) -> Table:
-    return Table(name, sequence, 0, SETTLING)
+def _table(name: str, sequence: int = 0, *, renewals: bool = False) -> Table:
+    return Table(name, sequence, 0, SETTLING, renewals=renewals)
 
 
 def _circle(tables: dict[str, Table], destination: str) -> bool:
@@ -43,11 +43,11 @@ def _circle(tables: dict[str, Table], destination: str) -> bool:
     return False
 
 
-@given(steps)
+@given(steps, st.booleans())
 def test_no_loop_ever_forms_and_what_is_ahead_is_newer_or_nearer(
-    script: list[tuple[str, str, frozenset[str]]],
+    script: list[tuple[str, str, frozenset[str]]], renewals: bool
 ) -> None:
-    tables = {name: _table(name) for name in NAMES}
+    tables = {name: _table(name, renewals=renewals) for name in NAMES}
     now = 0
     for what, name, others in script:
         now += 1
@@ -122,6 +122,19 @@ def test_new_destinations_are_told_at_once_longer_ways_when_they_have_settled_an
     table.learn("c", [("z", 2, 16)], 20)
     table.learn("b", [("z", 5, 18)], 21)
     assert not table.changed, "it is as far away as others were told"
+
+
+def test_where_renewals_are_told_too_only_another_length_has_to_settle() -> None:
+    table = _table("a", renewals=True)
+    list(table.news(0))
+    table.learn("b", [("z", 1, 10)], 1)
+    assert list(table.news(1)) == [("z", 2, 10)]
+    table.learn("b", [("z", 1, 12)], 2)
+    assert list(table.news(2)) == [("z", 2, 12)]
+    table.learn("c", [("z", 5, 14)], 3)
+    table.learn("b", [("z", 1, 14)], 4)
+    assert list(table.news(4 + SETTLING - 1)) == []
+    assert list(table.news(4 + SETTLING)) == [("z", 2, 14)]
 
 
 def test_a_host_outdoes_what_others_say_of_its_earlier_life() -> None:

@@ -72,8 +72,9 @@ class PublishLocalStorage(Storage):
         self._interests: Final = Interests(parameters.remembered, self._forgotten)
         self._endpoint: Endpoint | None = None
         routing = RouterSettings(
-            period=parameters.route_period, settling=parameters.route_settling, hold=parameters.route_hold
-        )
+            period=parameters.route_period, settling=parameters.route_settling, hold=parameters.route_hold,
+            gathering=parameters.route_gathering, renewals=parameters.route_renewals,
+        )  # fmt: skip
         self.router: Final = Router(self._host, nucleus.link, routing, self._post)
         self._flooding: Final = Flooding(self._host, parameters.hesitation, self._broadcast)
         self._downloading: Final = Downloading(nucleus, parameters, self.router.send, self._flooding)

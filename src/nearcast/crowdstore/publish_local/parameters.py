@@ -54,3 +54,15 @@ class Parameters(Manner, frozen=True, kw_only=True):
         float,
         Meta(ge=1, le=100, description="a neighbour, or a route, that was not heard of for so many periods is lost"),
     ] = 3.0
+    route_gathering: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=60,
+            extra=DURATION,
+            description="a host waits up to so long with what is to be told before its turn",
+        ),
+    ] = 1.0
+    route_renewals: Annotated[
+        bool, Meta(description="that a route is known anew is told before its turn, as a change is")
+    ] = False

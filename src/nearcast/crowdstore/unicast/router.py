@@ -17,9 +17,6 @@ from nearcast.runtime.messages import encoded
 from nearcast.runtime.ports import Address, Cancellable, Endpoint, Link, Sending
 
 PORT: Final = 31
-GATHERING: Final = 1.0
-"""Seconds: up to so long a host waits with what has changed, so that neighbours do not speak all at once, and changes go together."""
-
 _HEAD: Final = 32
 """Bytes of a message around what is packed into it."""
 
@@ -34,6 +31,12 @@ class RouterSettings:
     settling: float
     hold: float
     """What was not heard for so many periods is no longer there."""
+
+    gathering: float
+    """Up to so long a host waits with what has changed, so that neighbours do not speak all at once, and changes go together."""
+
+    renewals: bool
+    """Whether a route that is only known anew counts as one that has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,9 @@ class Router:
         now = host.now()
         # By the clock: so those of a later life are larger, and what others still know of this one does no harm.
         sequence = max(0, 2 * (now // MICROSECONDS))
-        self.table: Final = Table(host.name, sequence, now, round(settings.settling * MICROSECONDS))
+        self.table: Final = Table(
+            host.name, sequence, now, round(settings.settling * MICROSECONDS), renewals=settings.renewals
+        )
         self._heard: Final[dict[Address, Instant]] = {}
         """Neighbours, and when each was last heard."""
 
@@ -204,7 +209,7 @@ class Router:
             self._trigger.cancel()
         self._armed = due
         wait = max(0, due - self._host.now()) / MICROSECONDS
-        self._trigger = self._host.timers.after(wait + self._random() * GATHERING, self._tell_news)
+        self._trigger = self._host.timers.after(wait + self._random() * self._settings.gathering, self._tell_news)
 
     def _tell_news(self) -> None:
         self._trigger = None

@@ -40,7 +40,8 @@ class Route:
 class Table:
     """By destination; that of the host itself is the route of metric 0."""
 
-    def __init__(self, name: str, sequence: int, now: Instant, settling: int) -> None:
+    def __init__(self, name: str, sequence: int, now: Instant, settling: int, *, renewals: bool = False) -> None:
+        """``renewals``: that a route is known anew is told at once, as what has changed is."""
         self.own: Final = Route("", 0, sequence, now)
         self.routes: Final[dict[str, Route]] = {name: self.own}
         self.changed: Final[dict[str, Instant]] = {name: now}
@@ -51,6 +52,7 @@ class Table:
 
         self._name: Final = name
         self._settling: Final = settling
+        self._renewals: Final = renewals
 
     def usable(self, destination: str) -> Route | None:
         route = self.routes.get(destination)
@@ -86,9 +88,12 @@ class Table:
             self.routes[name] = found
             self._mark(name, found.renewed)
             return
-        revived, now = known.broken, found.renewed
+        revived, renewed, now = known.broken, known.metric == found.metric, found.renewed
         known.next_hop, known.metric, known.sequence, known.renewed = found.next_hop, found.metric, found.sequence, now
-        if known.metric == known.told:
+        if self._renewals:
+            # As in ns-3: only another metric has to settle.
+            self._mark(name, now if renewed else now + self._settling)
+        elif known.metric == known.told:
             # A newer sequence number alone is told with the next full update.
             self.changed.pop(name, None)
         elif revived:
