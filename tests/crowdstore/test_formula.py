@@ -8,19 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.crowdstore.formula import DEPTH, LONGEST, Conjunction, Formula
+from nearcast.crowdstore.formula import DEPTH, LONGEST, Conjunction, Formula, quoted
 from nearcast.errors import FormulaTooLarge, InvalidPredicate
 from nearcast.model.evaluation import evaluate
 
 TAGS = ("goal", "save", "penalty", "fan zone", 'a"b', "!")
 
 
-def _quoted(tag: str) -> str:
-    return '"' + tag.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 texts = st.recursive(
-    st.sampled_from(TAGS).map(_quoted) | st.sampled_from(("goal", "save")),
+    st.sampled_from(TAGS).map(quoted) | st.sampled_from(("goal", "save")),
     lambda inner: st.one_of(
         inner.map(lambda one: f"!{one}"),
         inner.map(lambda one: f"( {one})"),
@@ -68,6 +64,13 @@ def test_formulas_that_fit_into_no_frame_are_refused(text: str) -> None:
     assert Formula.parse(text[: LONGEST // 2]).text == text[: LONGEST // 2]
     with pytest.raises(InvalidPredicate, match=str(LONGEST)):
         Formula.parse(text)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
+def test_any_tag_can_bequoted(name: str) -> None:
+    found = Formula.parse(f"!{quoted(name)} | {quoted('other ' + name)}")
+    assert not found.accepts([name])
+    assert found.accepts([name, f"other {name}"])
 
 
 def test_a_formula_that_nobody_could_be_told_is_refused() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,14 +13,17 @@ from hypothesis import strategies as st
 from tests.effort import campaign
 
 from nearcast.crowdstore.objects import Metadata, ObjectKey
+from nearcast.errors import InvalidInput
+from nearcast.experiment.catalogue import EXPERIMENTS
 from nearcast.experiment.checks import Outcome
 from nearcast.experiment.figures.data import data_of
 from nearcast.experiment.measures import computed
+from nearcast.experiment.runs import Computed
 from nearcast.experiment.thyme.book import MARGIN, Book, Thing, Wish
-from nearcast.experiment.thyme.evaluation import DCS, PL_SG, evaluated
+from nearcast.experiment.thyme.evaluation import DCS, PL_SG, evaluated, with_posts
 from nearcast.experiment.thyme.radio import PROFILE, RANGE
 from nearcast.experiment.thyme.reporting import worst
-from nearcast.experiment.thyme.static import TH1
+from nearcast.experiment.thyme.static import TH1, TH2
 from nearcast.experiment.thyme.sweep import SWEEP
 from nearcast.experiment.thyme.unstable import TH4
 from nearcast.experiment.thyme.venue import replaceable
@@ -165,3 +170,41 @@ def test_what_is_usual_in_the_sweep_is_the_run_of_th1() -> None:
         "PL/SG-growth-0.8": "PL/SG-196",
         "DCS-growth-0.8": "DCS-196",
     }
+
+
+def test_experiments_run_with_real_posts(tmp_path: Path) -> None:
+    """Whose publications they are, and when; another log under that name is another run."""
+    log = tmp_path / "posts.jsonl"
+
+    def write(each: int) -> None:
+        posts = [
+            {
+                "time": 60 * number + user,
+                "user": f"u{user}",
+                "id": f"{number}-{user}",
+                "tags": ['a "tag"', f"t{number}"],
+            }
+            for user in range(40)
+            for number in range(each)
+        ]
+        log.write_text("\n".join(json.dumps(post) for post in posts))
+
+    def runs() -> list[Computed]:
+        return list(with_posts(TH2, log).computed(True))
+
+    write(2)
+    first = runs()
+    assert [run.name for run in first] == [run.name for run in TH2.computed(True)]
+    write(3)
+    assert not {run.digest for run in first} & {run.digest for run in runs()}
+    found = evaluated(1, mechanism="PL/SG", nodes=16, posts=str(log))
+    assert found["publish asked"] == 16 * 3, "those of the most active users, one for each node"
+    assert found["notification due"] > 100
+    assert found["notification success"] > 0.94
+
+
+def test_only_experiments_that_publish_posts_take_them_and_only_such_as_are_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="publishes no posts"):
+        with_posts(next(each for each in EXPERIMENTS if not each.computed(True)), tmp_path)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        with_posts(TH2, tmp_path / "none")

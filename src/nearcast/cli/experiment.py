@@ -57,6 +57,12 @@ def run(
     out: Out = OUT,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; one for each core if not given.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that have been made before.")] = False,
+    posts: Annotated[
+        Path | None,
+        typer.Option(
+            help="For THYME's experiments: a log of real posts, CSV or JSON lines, instead of those drawn at random."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment, judge what it brought and draw its figures."""
@@ -65,6 +71,10 @@ def run(
 
     experiments = _chosen(name)
     _check_form(quick=quick, longer=longer)
+    if posts is not None:
+        from nearcast.experiment.thyme.evaluation import with_posts
+
+        experiments = [with_posts(each, posts) for each in experiments]
     with _progress() as watcher:
         reports = campaign.run(
             experiments, out, quick=quick, longer=longer, seeds=seeds, jobs=jobs, fresh=fresh, watcher=watcher

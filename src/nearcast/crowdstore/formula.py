@@ -30,6 +30,11 @@ DEPTH: Final = 64
 """So many brackets and negations in each other at most."""
 
 
+def quoted(name: str) -> str:
+    """That tag in a formula, whatever is in its name."""
+    return '"{}"'.format(name.replace("\\", "\\\\").replace('"', '\\"'))
+
+
 def is_text(text: str) -> bool:
     """Whether it can be said to others: Python's texts, and JSON's, may have halves of characters, which UTF-8 has not."""
     try:

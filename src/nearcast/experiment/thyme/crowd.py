@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from nearcast.crowdstore.formula import quoted
 from nearcast.crowdstore.nucleus import Memory
 from nearcast.crowdstore.objects import Metadata, ObjectKey, SubscriptionKey
 from nearcast.crowdstore.service import CrowdStore
@@ -124,7 +125,7 @@ class Crowd:
                 frame = EVER if operation.past else TimeFrame(now, None)
                 wish = Wish(host, tag, frame.since, now)
                 key = store.subscribe(
-                    f'"{tag}"', partial(self._heard, node, name, wish), frame, self._ends(node, "subscribe")
+                    quoted(tag), partial(self._heard, node, name, wish), frame, self._ends(node, "subscribe")
                 )
                 self.book.wishes.append(wish)
                 self._subscribed[node, name] = key, wish

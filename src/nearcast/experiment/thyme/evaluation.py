@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
+from pathlib import Path
 from random import Random
 from typing import Final
 
+from nearcast.errors import InvalidInput
+from nearcast.experiment.experiment import Experiment
 from nearcast.experiment.runs import Computed
 from nearcast.experiment.thyme.crowd import STADE_DE_FRANCE, Crowd, Timeline
-from nearcast.experiment.thyme.posts import GROWTH, match_posts
+from nearcast.experiment.thyme.logs import read_posts
+from nearcast.experiment.thyme.posts import GROWTH, HOURS, match_posts
 from nearcast.experiment.thyme.radio import PROFILE
 from nearcast.experiment.thyme.venue import CELL, area, places, replaceable
 from nearcast.experiment.thyme.workload import SECONDS, operations
@@ -49,21 +54,24 @@ def evaluated(
     loss: float = 0.0,
     growth: float = GROWTH,
     broadcast_rate: int | None = None,
+    posts: str = "",
+    content: str = "",
     **parameters: Scalar,
 ) -> dict[str, float]:
     """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated.
 
     ``populated``: whoever fails, leaves or walks away is not the last one of its cell (6.1); else it is anybody, and cells hand over.
     ``loss``: of so many frames the radio says that they have arrived, and they have not.  ``growth``: of the tags (``posts``).
-    ``broadcast_rate``: bits per second, if not those of unicasts.
+    ``broadcast_rate``: bits per second, if not those of unicasts.  ``posts``: a log of real ones (``logs``) instead of those drawn at
+    random; ``content`` says what is in it, so that another log is another run.
     """
+    del content
     random = Random(f"{seed} {nodes} {divided}")
     publishers = random.sample(range(nodes), round(PUBLISHERS * nodes)) if divided else None
     subscribers = None if publishers is None else sorted(set(range(nodes)) - set(publishers))
     # The same operations and places for each mechanism and each share of failures (6.2).
-    every = operations(
-        match_posts(nodes, random, growth), nodes, random, publishers=publishers, subscribers=subscribers
-    )
+    posted = read_posts(Path(posts), nodes, HOURS) if posts else match_posts(nodes, random, growth)
+    every = operations(posted, nodes, random, publishers=publishers, subscribers=subscribers)
     times = Timeline(operations=share * SECONDS)
     squeezed = [each._replace(at=share * each.at) for each in every if share == 1.0 or random.random() < share]
     spec = MechanismSpec.of(
@@ -108,3 +116,19 @@ def run_of(name: str, quick: bool, nodes: int, mechanism: str, **arguments: floa
     size = min(nodes, 36) if quick else nodes
     given: dict[str, float | str] = {"mechanism": mechanism, "nodes": size, "share": QUICK_SHARE if quick else 1.0}
     return Computed(name, evaluated, (*given.items(), *arguments.items()), seconds=float(size * size))
+
+
+def with_posts(experiment: Experiment, path: Path) -> Experiment:
+    """The same with the posts of a log: those of its most active users, as many as there are nodes."""
+    if not any(run.compute is evaluated for run in experiment.computed(True)):
+        raise InvalidInput(f"{experiment.name} publishes no posts; THYME's experiments do, such as thyme-th1")
+    try:
+        content = blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    except OSError as error:
+        raise InvalidInput(f"the posts in {path} cannot be read: {error}") from None
+    given = (("posts", str(path.resolve())), ("content", content))
+
+    def computed(quick: bool) -> tuple[Computed, ...]:
+        return tuple(replace(run, arguments=(*run.arguments, *given)) for run in experiment.computed(quick))
+
+    return replace(experiment, computed=computed)
