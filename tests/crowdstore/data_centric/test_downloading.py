@@ -325,6 +325,18 @@ def test_a_large_object_is_told_to_its_cell_little_by_little() -> None:
     assert not _served(crowd), "nobody had to be asked for it"
 
 
+def test_many_large_objects_are_told_one_after_the_other() -> None:
+    """As after an exchange, when a host tells all that it has: else members would have begun more of them than they remember."""
+    crowd = _row()
+    for number in range(copies.ASSEMBLING + 8):
+        crowd.publish("n0", f"{number}", "t", content=bytes(20_000))
+    crowd.run(1)
+    assert storage(crowd, "n0").desk.router.statistics().tally.told < 250
+    assert len(storage(crowd, "n5")._copies._assembling) == 1
+    crowd.run(9)
+    assert len(crowd.stores["n5"].nucleus.held) == copies.ASSEMBLING + 8
+
+
 def test_of_a_large_object_that_is_withdrawn_nothing_more_is_told() -> None:
     crowd = _row()
     crowd.publish("n0", "film", "t", content=bytes(1_000_000))

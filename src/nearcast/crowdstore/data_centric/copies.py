@@ -63,8 +63,10 @@ class Copies:
         self._come: Final[dict[ObjectKey, int]] = {}
         """How much of them had come when it was last looked."""
 
-        self._spreading: Final[dict[ObjectKey, Cancellable]] = {}
-        """Own objects, of which the cell has not been told all chunks."""
+        self._spreading: Final[dict[ObjectKey, tuple[Publication, int, Cell]]] = {}
+        """Own objects of which the cell has not been told all chunks: where it goes on, and which cell that is."""
+
+        self._timer: Cancellable | None = None
 
         self._copying: Final[dict[ObjectKey, None]] = {}
         self._missed: Final[dict[ObjectKey, int]] = {}
@@ -78,14 +80,18 @@ class Copies:
         """Of all of them."""
 
     def spread(self, publication: Publication) -> None:
-        """To all other members of the cell, a few chunks at a time."""
-        self._tell(publication, 0, self._desk.router.cell)
+        """To all other members of the cell; a large one a few chunks at a time, after those that are being told already."""
+        key, cell = publication.key, self._desk.router.cell
+        if cell is None:
+            return
+        self._spreading.pop(key, None)  # of an earlier life of its owner
+        if self._spreading and chunk_count(publication.metadata.size) > TOLD:
+            self._spreading[key] = publication, 0, cell
+        else:
+            self._tell(publication, 0, cell)
 
-    def _tell(self, publication: Publication, first: int, cell: Cell | None) -> None:
+    def _tell(self, publication: Publication, first: int, cell: Cell) -> None:
         metadata, desk = publication.metadata, self._desk
-        self._spreading.pop(metadata.key, None)
-        if desk.nucleus.published.get(metadata.key) is not publication or cell is None:
-            return  # withdrawn meanwhile
         count = chunk_count(metadata.size)
         for chunk in range(first, min(first + TOLD, count)):
             copy = Copy(metadata, chunk, chunk_of(publication.content, chunk))
@@ -94,13 +100,26 @@ class Copies:
             else:  # from wherever this host has gone in the middle of it
                 desk.to_cells([cell], copy)
         if first + TOLD < count:
-            go_on = partial(self._tell, publication, first + TOLD, cell)
-            self._spreading[metadata.key] = desk.host.timers.after(PAUSE, go_on)
+            self._spreading[metadata.key] = publication, first + TOLD, cell
+        else:
+            self._spreading.pop(metadata.key, None)
+        if self._spreading and self._timer is None:
+            self._timer = desk.host.timers.after(PAUSE, self._tell_next)
+
+    def _tell_next(self) -> None:
+        self._timer = None
+        while self._spreading:
+            key, (publication, first, cell) = next(iter(self._spreading.items()))
+            if self._desk.nucleus.published.get(key) is publication:
+                self._tell(publication, first, cell)
+                return
+            del self._spreading[key]  # withdrawn meanwhile
 
     def stop(self) -> None:
-        for timer in self._spreading.values():
-            timer.cancel()
         self._spreading.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def told(self, message: Copy) -> Publication | None:
         """The object, once all of it is here."""
