@@ -30,6 +30,7 @@ from nearcast.crowdstore.publish_local.messages import (
 from nearcast.crowdstore.storage import PORT, Failure
 from nearcast.crowdstore.unicast.messages import Routes
 from nearcast.model.time import MICROSECONDS
+from nearcast.runtime.host import Host
 from nearcast.runtime.messages import Codec, Message, encoded
 from nearcast.transition.engine import HostEngine
 from nearcast.transition.specification import MechanismSpec
@@ -165,6 +166,30 @@ def test_a_subscription_from_the_far_future_is_over_in_time_and_its_owner_is_hea
     assert interests.add(Interest(key, "t", None, 50 * MICROSECONDS, 20 * MICROSECONDS), 20 * MICROSECONDS) is not None
     interests.purge(61 * MICROSECONDS)
     assert len(interests) == 0
+
+
+@pytest.mark.parametrize("skew", [-3_600, 400, 365 * 86_400])
+def test_whose_clock_is_wrong_hears_of_everything_all_the_same(skew: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Host.now
+    monkeypatch.setattr(Host, "now", lambda host: right(host) + (host.name == "n0") * skew * MICROSECONDS)
+    crowd = Crowd(LINE, PLSG, remembering=True)
+    crowd.run(40)
+    crowd.publish("n1", "before", "t")
+    key = crowd.subscribe("n0", "t")
+    crowd.run(5)
+    crowd.publish("n2", "meanwhile", "t")
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(100)
+    crowd.publish("n3", "missed", "t")
+    crowd.world.hosts["n0"].join()
+    crowd.run(60)
+    crowd.unsubscribe("n0", key)
+    crowd.run(5)
+    crowd.publish("n4", "after", "t")
+    crowd.run(5)
+    assert [name.name for _, name in crowd.heard.notified] == ["before", "meanwhile", "missed"]
+    assert {store.statistics().storage.subscriptions for store in crowd.stores.values()} == {0}
 
 
 def test_what_is_known_is_not_told_again() -> None:
