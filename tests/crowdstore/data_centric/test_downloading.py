@@ -92,6 +92,23 @@ def test_a_nearer_copy_is_asked_before_the_publisher() -> None:
     assert _served(crowd) == before | {"n3": 1}
 
 
+def test_one_member_of_many_that_has_it_is_found() -> None:
+    """As long as the others have not got it yet: the acting member passes what it is asked for to one after the other."""
+    crowd = Crowd([in_cell(0, 0, number) for number in range(5)] + [in_cell(1, 0)], dcs(2, 1))
+    crowd.run(JOINED)
+    made = [crowd.publish("n0", f"{number}", tag_at(crowd, 1)) for number in range(12)]
+    crowd.run(5)
+    crowd.world.hosts["n0"].fail()
+    crowd.run(10)
+    for name in ("n1", "n2", "n4"):
+        storage(crowd, name)._copies._missed.update({metadata.key: 4 for metadata in made})  # nor do they get it now
+        crowd.stores[name].nucleus.held.clear()
+    for metadata_ in made:
+        crowd.download("n5", metadata_)
+    crowd.run(8)
+    assert [outcome.ok for outcome in _downloads(crowd)] == [True] * 12
+
+
 def test_who_does_not_have_it_says_so_and_the_next_is_asked() -> None:
     crowd = _row()
     made = crowd.publish("n0", "x", "t")

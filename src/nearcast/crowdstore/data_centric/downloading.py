@@ -19,6 +19,9 @@ from nearcast.runtime.ports import Address, Cancellable
 WINDOW: Final = 8
 """Chunks that are asked for together: so few that they do not fill the queues on their way."""
 
+TURNS: Final = 1_024
+"""Downloads of others of which it is remembered who was asked last."""
+
 Got = Callable[[bytes | None, Failure | None], None]
 
 
@@ -69,7 +72,9 @@ class Downloading:
         self._timeout: Final = timeout
         self._number: Final = number
         self._open: Final[dict[int, Download]] = {}
-        self._random: Final = desk.host.random("crowdstore serving")
+        self._turns: Final[dict[tuple[Address, int], int]] = {}
+        """Of downloads of others, lately: how often members of this host's cell were asked."""
+
         self.served = 0
 
     def begin(self, metadata: Metadata, sources: list[Destination], got: Got) -> None:
@@ -159,8 +164,17 @@ class Downloading:
         if destination.node is None and not router.leads:
             return
         others = [each for each in router.members() if each != message.node]
-        member = self._random.choice(others) if others and destination.node is None else None
+        member = others[self._next_turn(message) % len(others)] if others and destination.node is None else None
         self._serve(message, member)
+
+    def _next_turn(self, message: Fetch) -> int:
+        """Each time the next one: whoever asks again, because that one does not have it yet, comes to somebody else."""
+        key = message.node, message.operation
+        turn = self._turns.pop(key, message.operation) + 1
+        self._turns[key] = turn
+        if len(self._turns) > TURNS:
+            del self._turns[next(iter(self._turns))]
+        return turn
 
     def _serve(self, message: Fetch, member: Address | None) -> None:
         """Send what is asked for; whoever does not have it passes that on, once, to another member of its cell, if there is one."""
