@@ -108,6 +108,22 @@ def test_frames_that_get_lost_are_lost_to_applications() -> None:
     assert nothing["download hops"] == 0.0
 
 
+def test_lost_broadcasts_take_no_unicast_away() -> None:
+    found = evaluated(1, mechanism=PL_SG, nodes=16, share=0.2, growth=0.3, broadcast_loss=1.0)
+    nothing = evaluated(1, mechanism=PL_SG, nodes=16, share=0.2, growth=0.3, loss=1.0)
+    # Nobody hears of anybody: no route is known, so only what is one's own arrives, and no frame is ever sent to one host.
+    assert found["notification success"] == nothing["notification success"]
+    all_came, unicasts_lost = (
+        evaluated(1, mechanism=PL_SG, nodes=16, share=0.2, growth=0.3, loss=loss, broadcast_loss=0.0)
+        for loss in (0.0, 1.0)
+    )
+    assert all_came["notification success"] == 1.0
+    assert unicasts_lost["control bytes"] > 2 * nothing["control bytes"], (
+        "tables are broadcasts: hosts know of each other"
+    )
+    assert unicasts_lost["notification success"] < 0.3
+
+
 def test_without_skipped_cells_more_is_forwarded() -> None:
     ours, papers = (evaluated(1, mechanism=DCS, nodes=36, share=0.1, skip=skip) for skip in (True, False))
     assert papers["bytes forwarded"] > 1.1 * ours["bytes forwarded"]

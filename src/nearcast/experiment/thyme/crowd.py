@@ -54,13 +54,13 @@ class Crowd:
 
     def __init__(
         self, seed: int, mechanism: MechanismSpec, where: Sequence[XY], what: Sequence[Operation], times: Timeline,
-        loss: float = 0.0, profile: RadioProfile = PROFILE,
+        loss: float = 0.0, broadcast_loss: float | None = None, profile: RadioProfile = PROFILE,
     ) -> None:  # fmt: skip
         self.book: Final = Book()
         self.times: Final = times
         self.simulation: Final = Simulation(seed)
         self.world: Final = World(self.simulation, STADE_DE_FRANCE, len(where))
-        self.radio: Final = CountingRadio(self.simulation, profile, self.world.motion, loss)
+        self.radio: Final = CountingRadio(self.simulation, profile, self.world.motion, loss, broadcast_loss)
         self.hosts: Final[list[SimulatedHost]] = []
         self._mechanism: Final = mechanism
         self._where: Final = list(where)

@@ -52,6 +52,7 @@ def evaluated(
     speed: float = 0.0,
     populated: int = 1,
     loss: float = 0.0,
+    broadcast_loss: float | None = None,
     growth: float = GROWTH,
     broadcast_rate: int | None = None,
     posts: str = "",
@@ -61,7 +62,7 @@ def evaluated(
     """One run: ``leaving`` for ever, ``failing`` now and then, or walking; ``share`` of the operations' time is simulated.
 
     ``populated``: whoever fails, leaves or walks away is not the last one of its cell (6.1); else it is anybody, and cells hand over.
-    ``loss``: of so many frames the radio says that they have arrived, and they have not.  ``growth``: of the tags (``posts``).
+    ``loss``: of so many frames the radio says that they have arrived, and they have not; ``broadcast_loss``: of broadcasts so many.  ``growth``: of the tags (``posts``).
     ``broadcast_rate``: bits per second, if not those of unicasts.  ``posts``: a log of real ones (``logs``) instead of those drawn at
     random; ``content`` says what is in it, so that another log is another run.
     """
@@ -78,7 +79,9 @@ def evaluated(
         mechanism, **(_cells(nodes, populated=bool(populated)) if mechanism == DCS else {}), **parameters
     )
     where = places(nodes, random)
-    crowd = Crowd(seed, spec, where, squeezed, times, loss, replace(PROFILE, broadcast_rate=broadcast_rate))
+    crowd = Crowd(
+        seed, spec, where, squeezed, times, loss, broadcast_loss, replace(PROFILE, broadcast_rate=broadcast_rate)
+    )
     chosen = random.sample(range(nodes), nodes)
     going = list(publishers or chosen)
     if populated:

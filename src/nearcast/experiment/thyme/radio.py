@@ -63,9 +63,19 @@ CONTENT: Final = frozenset({"crowd-chunk", "crowd-fetched"})
 
 
 class CountingRadio(RadioNetwork):
-    """Of all frames that arrive at a host, the share ``loss`` gets lost between radio and application, although it was acknowledged."""
+    """Of all frames that arrive at a host, the share ``loss`` gets lost between radio and application, although it was acknowledged.
 
-    def __init__(self, simulation: Simulation, profile: RadioProfile, motion: Motion, loss: float = 0.0) -> None:
+    Of broadcasts, which nobody acknowledges, ``broadcast_loss`` if that is given.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        profile: RadioProfile,
+        motion: Motion,
+        loss: float = 0.0,
+        broadcast_loss: float | None = None,
+    ) -> None:
         super().__init__(simulation, profile, motion)
         self.forwarded = self.flooded = 0
         """Bytes of others, once for each hop: routed, and sent on in a flood.
@@ -77,6 +87,7 @@ class CountingRadio(RadioNetwork):
         """Pieces of objects that were sent, and how often."""
 
         self._loss: Final = loss
+        self._broadcast_loss: Final = loss if broadcast_loss is None else broadcast_loss
         self._losses: Final = simulation.random.stream("losses")
 
     def post(self, link: SimulatedLink, to: Address | None, port: int, message: Message) -> Sending:
@@ -98,9 +109,10 @@ class CountingRadio(RadioNetwork):
         return kind_of(message) in CONTENT
 
     def _deliver(self, key: int, receivers: list[int]) -> None:
-        if self._loss:
+        loss = self._broadcast_loss if self._on_air[key].receiver is None else self._loss
+        if loss:
             random = self._losses.random
-            receivers = [node for node in receivers if random() >= self._loss]
+            receivers = [node for node in receivers if random() >= loss]
             if not receivers:
                 self._heard[key] = 0
                 return
