@@ -64,7 +64,7 @@ def test_a_course_measures_every_server_that_is_here_and_leaves_none_behind(
     affinity, before = os.sched_getaffinity(0), children()  # other tests may have servers that stay
     report = run([name], size=TINY, progress=said.append)
     here = {row.system for row in report.results}
-    assert here
+    assert here, report.missing
     assert all(row.value > 0 for row in report.results)
     assert all(row.parameters.get("differing_answers", 0) == 0 for row in report.results if row.system != "redis")
     assert said

@@ -14,6 +14,7 @@ from mqtt5 import PubAckPacket, PubCompPacket, PublishPacket, PubRecPacket, PubR
 from tests.broker.talker import Talker, run, serving, talking
 from tests.waiting import until
 
+from nearcast.broker.publishing.router import Route
 from nearcast.broker.server import Server
 
 DAY = {"clean_start": False, "session_expiry_interval": 86_400}
@@ -39,15 +40,14 @@ def test_a_row_written_while_an_event_is_on_its_way_to_the_disk_does_not_hide_it
                 await reader.subscribe("a", 1)
             session = server.broker.sessions.all["reader"]
             await until(lambda: session.connection is None)
-            sessions, publishing = server.broker.sessions, server.broker.publishing
-            route = publishing.chosen
+            sessions, chosen_before = server.broker.sessions, Route.chosen
 
             def chosen(*arguments: Any) -> Any:
                 # Another confirmation in the same turn of the loop has the row written, behind the event itself.
                 asyncio.get_running_loop().call_soon(sessions.save, session)
-                return route(*arguments)
+                return chosen_before(*arguments)
 
-            monkeypatch.setattr(type(publishing), "chosen", lambda _self, *arguments: chosen(*arguments))
+            monkeypatch.setattr(Route, "chosen", chosen)
             assert int((await writer.tell("a", b"1")).reason_code) == 0
             monkeypatch.undo()
             async with fallen(server, tmp_path / "second") as again, talking(again, "reader", **DAY) as reader:

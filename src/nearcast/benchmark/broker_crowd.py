@@ -21,7 +21,7 @@ from nearcast.benchmark.broker_frames import KINDS, REFUSED, Numbers, Scan, mqtt
 from nearcast.benchmark.broker_packets import CONNACK, PING, PINGRESP, PUBACK, PUBLISH, Dialect
 from nearcast.errors import BenchmarkError
 
-PATIENCE: Final = 10.0
+PATIENCE: Final = 60.0
 """Seconds without any byte after which something that was sent counts as lost."""
 
 _BUFFER: Final = 1 << 20

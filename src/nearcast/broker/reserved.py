@@ -10,7 +10,7 @@ from mqtt5 import PubAckReasonCode
 from nearcast.broker.access import ClientLimits, Principal
 from nearcast.broker.access.limits import Quotas
 from nearcast.broker.presence import Presence
-from nearcast.broker.publishing.publishing import Acknowledge
+from nearcast.broker.publishing.ports import Acknowledge
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import Denied, InvalidContext, InvalidProperty, JournalFailed, NearcastError
 from nearcast.journal import Then

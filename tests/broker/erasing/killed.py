@@ -1,7 +1,7 @@
 """Erases, killed at one step after the other, of which every so manieth is tried, and each time goes on: ``PLANTED WORK USER EVERY NEEDLE...``.
 
-Prints the number of steps; fails where something is left, or where what is left differs from the end of an erasure that nobody
-interrupted.
+Prints how many steps were tried; fails where something is left, or where what is left differs from the end of an erasure that
+nobody interrupted.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,15 @@ KEPT = "kept.txt"
 def main(planted: Path, work: Path, user: str, every: int, needles: list[str]) -> None:
     steps = _forked(lambda: _whole(planted, work, user, needles))
     assert steps == 0, "without interruption"
-    total = int((work.parent / KEPT).read_text().split()[0])
-    for step in range(1, total + 1, every):
+    # How many steps there are differs: what waits for the disk is written together as threads take turns.
+    for tried, step in enumerate(count(1, every)):
         _fresh(planted, work)
-        killed = _forked(lambda at=step: _erase(work, user, at) and None)
-        assert killed == -signal.SIGKILL, (step, killed)
-        assert _forked(lambda: _finish(work, user, needles)) == 0, f"after step {step} of {total}"
-    print(total)
+        killed = _forked(lambda at=step: _erase(work, user, at))
+        assert killed in {0, -signal.SIGKILL}, (step, killed)
+        assert _forked(lambda: _finish(work, user, needles)) == 0, f"after step {step}"
+        if not killed:
+            print(tried)
+            return
 
 
 def _fresh(planted: Path, work: Path) -> None:
@@ -44,17 +47,17 @@ def _fresh(planted: Path, work: Path) -> None:
 
 def _whole(planted: Path, work: Path, user: str, needles: list[str]) -> None:
     _fresh(planted, work)
-    total = _erase(work, user, 0)
+    _erase(work, user, 0)
     forget_plan(work)
     assert found_below(work, tuple(needles)) == {}
-    (work.parent / KEPT).write_text(f"{total} {_lake(work)}")
+    (work.parent / KEPT).write_text(_lake(work))
 
 
 def _finish(work: Path, user: str, needles: list[str]) -> None:
     _erase(work, user, 0)
     forget_plan(work)
     assert found_below(work, tuple(needles)) == {}, found_below(work, tuple(needles))
-    assert (work.parent / KEPT).read_text().split(" ", 1)[1] == _lake(work)
+    assert (work.parent / KEPT).read_text() == _lake(work)
 
 
 def _lake(work: Path) -> str:
@@ -62,8 +65,8 @@ def _lake(work: Path) -> str:
     return repr([(file.name, pq.ParquetFile(file).read().to_pylist()) for file in files])
 
 
-def _erase(work: Path, user: str, step: int) -> int:
-    """At which step it kills itself; gives the number of steps, if it does not."""
+def _erase(work: Path, user: str, step: int) -> None:
+    """At which step it kills itself, if it has as many."""
     steps = 0
 
     def one_more(*_: Any) -> None:
@@ -85,7 +88,6 @@ def _erase(work: Path, user: str, step: int) -> int:
     vars(store)["open_for_writing"] = opened
     with offline(BrokerSettings(data=work), 0, lambda *_: None) as erasure:
         erasure.carry_out(read_plan(work) or Plan(user=user))
-    return steps
 
 
 def _watch(holder: Any, name: str, told: Any) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.broker.erasing.markers import MARKER, found_below, in_text
+from tests.broker.erasing.markers import MARKER, found_below, in_text, traces
 from tests.broker.erasing.planting import CLIENT, EXPIRY, PASSWORD, USER, asked, plant, told
 from tests.broker.talker import Talker, run
 from tests.broker.upkeep.commands import nearcast
@@ -49,12 +49,6 @@ def identities_of(server: ServedBroker) -> tuple[str, ...]:
     found = opened.of_user(USER).values()
     opened.close()
     return tuple(found)
-
-
-def traces(folder: Path, identities: tuple[str, ...]) -> dict[str, list[str]]:
-    """Markers anywhere, and identities anywhere but in the audit log: its chain stays whole, and nobody knows whose they were."""
-    named = found_below(folder, identities)
-    return found_below(folder) | {name: found for name, found in named.items() if "audit" not in name}
 
 
 def metrics(server: ServedBroker) -> str:

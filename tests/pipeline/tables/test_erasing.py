@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.broker.erasing.markers import MARKER, found_below
+from tests.broker.erasing.markers import MARKER, found_below, traces
 from tests.broker.erasing.planting import USER, plant
 from tests.broker.erasing.test_erase import exported, served
 from tests.broker.talker import run
@@ -53,12 +53,12 @@ def test_what_jobs_have_made(spark: SparkSession, planted: Path) -> None:
     (stream / "checkpoint" / "offsets").mkdir(parents=True)
     (stream / "checkpoint" / "state").write_text(f"what a stream knows of {MARKER}")
     identities = Identities(planted / "identities.db")
-    needles = (MARKER, *identities.of_user(USER).values())
+    known = tuple(identities.of_user(USER).values())
     identities.close()
-    made = found_below(warehouse.folder, needles)
+    made = found_below(warehouse.folder, (MARKER, *known))
     assert {name.split("/")[0] for name in made} >= {"silver", "gold", "match", "stream"}
     asyncio.run(nearcast("erase", USER, "--data", planted))
-    assert found_below(planted, needles) == {}
+    assert traces(planted, known) == {}
     assert not stream.exists(), "it begins anew"
     # What is left is what a warehouse made of the erased lake would have.
     again = {each.table: each for each in refine_all(spark, warehouse, lake, LARGEST)}
@@ -77,4 +77,4 @@ def test_what_jobs_have_made(spark: SparkSession, planted: Path) -> None:
         spark.read.parquet(address(answers)).count()
         == read_silver(spark, warehouse, "events").where("timing is null").count()
     )
-    assert found_below(planted, needles) == {}
+    assert traces(planted, known) == {}

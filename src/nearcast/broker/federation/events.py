@@ -18,8 +18,9 @@ from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.replicas import Replicas
 from nearcast.broker.federation.wire import EVENT, SECOND_LOOK, EventBody, encode, event_body
 from nearcast.broker.publishing.entries import continued, entry_of, event_in, message_in, plain_event
-from nearcast.broker.publishing.message import Message
-from nearcast.broker.publishing.publishing import FAILURE, Acknowledge, Publishing, message_of
+from nearcast.broker.publishing.message import Message, message_of
+from nearcast.broker.publishing.ports import FAILURE, Acknowledge
+from nearcast.broker.publishing.publishing import Publishing
 from nearcast.broker.publishing.router import Route
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput, JournalFailed, NearcastError

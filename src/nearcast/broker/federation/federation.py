@@ -48,7 +48,7 @@ from nearcast.broker.federation.wire import (
 )
 from nearcast.broker.federation.withdrawals import Withdrawals
 from nearcast.broker.publishing.message import Message
-from nearcast.broker.publishing.publishing import Acknowledge
+from nearcast.broker.publishing.ports import Acknowledge
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import InvalidInput
 from nearcast.journal import Put
@@ -316,7 +316,7 @@ class Federation:
         self.changed(session.client)
         return self.roaming.over(session)
 
-    # Events (``publishing.Beyond``)
+    # Events (``publishing.ports.Beyond``)
 
     def key(self, publisher: Session | None, event: str) -> str:
         return key_of(None if publisher is None else publisher.client, event)

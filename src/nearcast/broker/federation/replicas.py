@@ -18,7 +18,7 @@ from mqtt5 import PubAckReasonCode
 from nearcast.broker.federation.custody import Custody
 from nearcast.broker.federation.parcels import Done
 from nearcast.broker.federation.wire import EVENT, Holding, Released, Replica, Replicated
-from nearcast.broker.publishing.publishing import FAILURE, Acknowledge
+from nearcast.broker.publishing.ports import FAILURE, Acknowledge
 from nearcast.errors import JournalFailed, QuotaExceeded
 from nearcast.journal import Journal, Put
 from nearcast.model.time import MICROSECONDS, Instant

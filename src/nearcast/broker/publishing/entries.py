@@ -8,6 +8,7 @@ from dataclasses import replace
 from mqtt5 import PublishPacket
 
 from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.router import Target
 from nearcast.broker.tracing.tracer import Trace
 from nearcast.journal.entries import EventEntry
 from nearcast.model.area_text import area_in, area_text
@@ -20,6 +21,13 @@ from nearcast.model.value_text import value_in, value_text
 from nearcast.mqtt.publication import Publication, delivery_properties
 
 Owed = tuple[str, int, bool, tuple[int, ...]]
+
+
+def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:
+    """What is written of those who are owed a message of that quality."""
+    return tuple(
+        [(target.session.identity, min(qos, target.qos), target.near, target.identifiers) for target in targets]
+    )
 
 
 def entry_of(

@@ -103,6 +103,24 @@ class Message:
         return data[:cut], data[cut + 2 :]
 
 
+def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:
+    expiry = packet.message_expiry_interval
+    properties: Properties = tuple(packet.user_properties)
+    return Message(
+        topic,
+        packet.payload,
+        int(packet.qos),
+        packet.retain,
+        None if expiry is None else now + expiry * MICROSECONDS,
+        packet.payload_format_indicator,
+        packet.content_type,
+        packet.response_topic,
+        packet.correlation_data,
+        properties,
+        properties,
+    )
+
+
 def size_of(packet: PublishPacket, topic: str) -> int:
     """Bytes of what a publish brings, roughly."""
     size = len(packet.payload) + len(topic)

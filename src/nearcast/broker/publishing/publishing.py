@@ -9,38 +9,32 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
 
 from mqtt5 import PubAckReasonCode, PublishPacket
 
 from nearcast.broker.access.people import Meter, People
 from nearcast.broker.audit import Audit
 from nearcast.broker.presence import Presence
-from nearcast.broker.publishing.entries import Owed, entry_of, plain_event
-from nearcast.broker.publishing.message import Message, Properties
+from nearcast.broker.publishing.dispatch import Dispatch
+from nearcast.broker.publishing.entries import entry_of, owed_to, plain_event
+from nearcast.broker.publishing.message import Message, Properties, message_of
+from nearcast.broker.publishing.ports import FAILURE, Acknowledge, Beyond, Spectator, TemporalAddressing
+from nearcast.broker.publishing.recent import Key, RecentIds
 from nearcast.broker.publishing.retained import Retained
-from nearcast.broker.publishing.router import Route, Router, Target
+from nearcast.broker.publishing.router import Route, Router
+from nearcast.broker.publishing.underway import Underway, forget, fresh
 from nearcast.broker.sessions.session import Rights, Session
 from nearcast.broker.tracing.tracer import Trace, Tracer
 from nearcast.errors import Denied, JournalFailed, NearcastError
 from nearcast.journal import EventEntry, Journal, Put, Then
 from nearcast.model.event import Event
-from nearcast.model.time import MICROSECONDS, Instant
+from nearcast.model.time import Instant
 from nearcast.model.time import to_text as instant_text
 from nearcast.model.topic import topic_matches
 from nearcast.mqtt import names
 from nearcast.mqtt.publication import Publication, delivery_properties, is_plain, publication
 from nearcast.mqtt.stream import V5
-from nearcast.runtime.durations import SLOW, Durations, DurationStatistics
-
-Acknowledge = Callable[[PubAckReasonCode, str | None], None]
-
-
-FAILURE: Final = 0x80
-"""Reason codes from here on say that something was refused."""
-
-RECENT: Final = 200_000
-"""So many ids that publishers gave are remembered, so that an event that is sent again is not doubled."""
+from nearcast.runtime.durations import DurationStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,80 +46,6 @@ class PublishingStatistics:
 
     delivery_time: DurationStatistics
     """Of copies, from their publication until they are handed to connections and queues."""
-
-
-class TemporalAddressing(Protocol):
-    """Events for whoever was or will be in a context."""
-
-    def check(self, publisher: Session | None, event: Event) -> None:
-        """``QuotaExceeded`` if no further one can be waited for."""
-
-    def row(self, entry: EventEntry, offset: int) -> Put:
-        """What is to be written with the event, so that a restart does not end the waiting."""
-
-    def publish(self, event: Event, message: Message, publisher: Session | None) -> None:
-        """It is on disk."""
-
-
-class Outbound(Protocol):
-    """An event on its way to other brokers."""
-
-    puts: Sequence[Put]
-    """What is to be written with the event."""
-
-    concerned: bool
-    """Whether there is a broker that it is for."""
-
-    def written(self, failed: JournalFailed | None) -> None:
-        """The event is on disk, or need not be; or it could not be written."""
-
-    def after(self, acknowledge: Acknowledge) -> Acknowledge:
-        """How to acknowledge it: perhaps not at once."""
-
-
-class Beyond(Protocol):
-    """Other brokers of the same federation."""
-
-    def key(self, publisher: Session | None, event: str) -> str:
-        """Under which an event of that id is recognised by all brokers."""
-
-    def outbound(self, event: Event, message: Message, publisher: Session | None, channel: str | None) -> Outbound:
-        """Whom else the event concerns; raises ``QuotaExceeded`` if too much waits for them."""
-
-    def after(self, publisher: Session, event: str, acknowledge: Acknowledge) -> Acknowledge:
-        """How to acknowledge an event that comes again: perhaps not before the first one is."""
-
-    def came_before(self, publisher: Session, event: str) -> bool:
-        """Whether an event of that id came by another broker, and is here already."""
-
-    def pass_on(
-        self,
-        event: Event,
-        message: Message,
-        publisher: Session,
-        acknowledge: Acknowledge,
-        channel: str | None,
-        puts: Sequence[Put],
-    ) -> None:
-        """Such an event, for the other brokers only: the one by which it came may be gone."""
-
-    def plain(self, packet: PublishPacket, topic: str, publisher: Session) -> None:
-        """A message of quality 0 that has nothing but a topic."""
-
-
-class Spectator(Protocol):
-    """Somebody who looks on for a while.  Told after the copies have gone out; it is nobody's turn until it returns."""
-
-    def seen(self, event: Event, copies: Sequence[Target]) -> None:
-        """One event, and who got it."""
-
-    def seen_plain(self, topic: str, publisher: Session, targets: Sequence[Target]) -> None:
-        """A message of quality 0 that has nothing but a topic."""
-
-    def seen_together(
-        self, count: int, event: Callable[[int], Event], receivers: Callable[[int], Sequence[int]]
-    ) -> None:
-        """So many events that went together; each can be asked for, and its receivers by the matcher's numbers."""
 
 
 def _nothing() -> None: ...
@@ -157,14 +77,20 @@ class Publishing:
 
     tracer: Tracer | None = None
     _prefix: str = field(default_factory=lambda: secrets.token_hex(6))
+    dispatch: Dispatch = field(init=False)
+    _given: int = 0
     _count: int = 0
-    _delivered: int = 0
     _repeated: int = 0
-    _recent: dict[tuple[str, str], None] = field(default_factory=dict)
-    _delivery_time: Durations = field(default_factory=lambda: Durations(SLOW))
+    _recent: RecentIds = field(default_factory=RecentIds)
+
+    def __post_init__(self) -> None:
+        self.dispatch = Dispatch(self.router, self.now)
 
     def statistics(self) -> PublishingStatistics:
-        return PublishingStatistics(self._count, self._delivered, self._repeated, self._delivery_time.statistics())
+        dispatch = self.dispatch
+        return PublishingStatistics(
+            self._count, dispatch.delivered, self._repeated, dispatch.delivery_time.statistics()
+        )
 
     def keeps(self, topic: str) -> bool:
         """Whether plain messages of that topic are archived."""
@@ -181,7 +107,7 @@ class Publishing:
             self._plain(session, packet, topic, route)
             return
         data, message = packet.write(), None
-        self._delivered += len(route.targets)
+        self.dispatch.delivered += len(route.targets)
         if self.spectator is not None:
             self.spectator.seen_plain(topic, session, route.targets)
         for target in route.targets:
@@ -207,8 +133,8 @@ class Publishing:
                 (names.ID, self.next_id()),
                 (names.PUBLISHED, instant_text(self.now())),
             )
-        copies = self.chosen(route, session)
-        self.deliver(copies, message)
+        copies = route.chosen(session)
+        self.dispatch.deliver(copies, message)
         if self.spectator is not None:
             self.spectator.seen_plain(topic, session, copies)
 
@@ -238,7 +164,7 @@ class Publishing:
         meter = self.meter(rights, event)
         if event.when is not None:
             self.addressing.check(session, event)
-        if read.id is not None and self._came_before(session, read.id):
+        if read.id is not None and not self._recent.add(session.identity, read.id):
             if self.beyond is not None:
                 acknowledge = self.beyond.after(session, read.id, acknowledge)
             self._finish((session.identity, read.id), puts, acknowledge)
@@ -252,23 +178,23 @@ class Publishing:
         try:
             if read.id is not None and self.beyond is not None and self.beyond.came_before(session, read.id):
                 self._repeated += 1
-                answer = self._unless_refused((session.identity, read.id), acknowledge)
+                answer = self._unless_refused(session.identity, read.id, acknowledge)
                 self.beyond.pass_on(event, message, session, answer, read.channel, puts)
             else:
                 self.event(
                     event, message, session, acknowledge, read.channel, puts, archived=read.addressed, meter=meter
                 )
         except BaseException:
-            if read.id is not None:  # it is not here: when it comes again, it is new
-                self._recent.pop((session.identity, read.id), None)
+            if read.id is not None:
+                self._recent.forget(session.identity, read.id)
             raise
 
-    def _unless_refused(self, key: tuple[str, str], acknowledge: Acknowledge) -> Acknowledge:
+    def _unless_refused(self, publisher: str, event: str, acknowledge: Acknowledge) -> Acknowledge:
         """Who is refused will try again, and is not to be told then that it is there already."""
 
         def answer(code: PubAckReasonCode, why: str | None) -> None:
             if int(code) >= FAILURE:
-                self._recent.pop(key, None)
+                self._recent.forget(publisher, event)
             acknowledge(code, why)
 
         return answer
@@ -318,109 +244,124 @@ class Publishing:
         self.settle()
         if publisher is not None:
             message.publisher = publisher.identity
-        beyond = None if arrived or meter is not None else self.beyond
         if event.when is not None:
             self.addressing.check(publisher, event)
         trace = message.trace
         begun = 0 if trace is None else trace.now()
         if route is None:
             route = Route(()) if event.when is not None else self.router.targets(event, channel)
-        copies = self.chosen(route, publisher)
-        counted = [] if meter is None else list(meter.count(sum(each.session is not publisher for each in copies)))
+        copies = route.chosen(publisher)
+        rows = [] if meter is None else list(meter.count(sum(each.session is not publisher for each in copies)))
         self._count += 1
         if trace is not None:
             trace.about(event.id, event.topic, message.qos, len(event.payload))
             trace.took("match", begun, receivers=len(copies))
             begun = trace.now()
+        outbound = None
         if self.beyond is not None:
             message.key = message.key or self.beyond.key(publisher, event.id)
-            copies = _fresh(copies, message.key)
-        outbound = None if beyond is None else beyond.outbound(event, message, publisher, channel)
+            copies = fresh(copies, message.key)
+            if not arrived and meter is None:
+                outbound = self.beyond.outbound(event, message, publisher, channel)
         answer = acknowledge if outbound is None else outbound.after(acknowledge)
-        more = [*counted, self.retained.set(message)] if message.retain else counted
-        kept = self.retained.messages.get(event.topic)
-
-        def write(entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None) -> int:
-            try:
-                return self.journal.write(entries, rows, then)
-            except NearcastError as error:  # it does not even try
-                if message.retain:
-                    self.retained.written(event.topic, kept, failed=True)
-                if outbound is not None:
-                    outbound.written(JournalFailed(str(error)))
-                _forget(copies, message.key)
-                raise
-
-        if not message.qos and not archived and event.when is None and not self.keeps(event.topic):
-            if more:
-                write((), more)
-            if message.retain:
-                self.retained.written(event.topic, kept, failed=False)  # nobody waits for it
-            self.deliver(copies, message)
-            self.timed(event.published, len(copies))
-            self._account(event, copies, publisher, sender, None)
-            if self.spectator is not None:
-                self.spectator.seen(event, copies)
-            if outbound is not None:
-                outbound.written(None)
-            if trace is not None:
-                trace.end()
-            return
-        identity = message.publisher
-        lasting = [target for target in copies if target.qos and target.session.durable] if message.qos else []
-        receivers = [target.session.identity for target in copies]
-        entry = entry_of(event, message, identity, receivers, owed_to(lasting, message.qos))
-        if event.when is not None:
-            more.append(self.addressing.row(entry, self.journal.head))
-        if outbound is not None:
-            more += outbound.puts
-
-        def written(failed: JournalFailed | None) -> None:
-            if trace is not None:
-                trace.took("journal", begun, owed=len(lasting), failed=failed is not None)
-            if message.retain:
-                self.retained.written(event.topic, kept, failed=failed is not None)
-            if outbound is not None:
-                outbound.written(failed)
-            if failed is not None:
-                _forget(copies, message.key)
-                for target in lasting:
-                    target.session.give_up(offset)
-                self._recent.pop((identity or "", event.id), None)
-                answer(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
-                if trace is not None:
-                    trace.end("JournalFailed")
-                return
-            self.deliver(copies, message)
-            self.timed(event.published, len(copies))
-            self._account(event, copies, publisher, sender, message.offset)
-            if self.spectator is not None:
-                self.spectator.seen(event, copies)
-            if event.when is not None:
-                self.addressing.publish(event, message, publisher)
-            nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)
-            answer(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
-            if trace is not None:
-                trace.end()
-
-        if message.qos:
-            offset = message.offset = write((entry,), [*more, *puts], written)
-            for target in lasting:
-                target.session.owe(offset)
-        else:
-            message.offset = write((entry,), more)
-            written(None)
-
-    def _account(
-        self, event: Event, copies: Sequence[Target], publisher: Session | None, sender: str | None, offset: int | None
-    ) -> None:
-        """For the audit log; of one that speaks of another time, those who get it are told of when they do."""
-        if self.audit is None or event.when is not None or (event.to is None and event.reach is None):
-            return
+        if message.retain:
+            rows.append(self.retained.set(message))
+        retained = self.retained.messages.get(event.topic)
         by = sender if publisher is None else publisher.identity
-        self.audit.addressed(by, event, [target.session.identity for target in copies], offset)
+        way = Underway(event, message, publisher, by, copies, outbound, answer, retained, begun)
+        if message.qos or archived or event.when is not None or self.keeps(event.topic):
+            self._store(way, rows, puts)
+        else:
+            self._at_once(way, rows)
 
-    def _finish(self, key: tuple[str, str], puts: Sequence[Put], acknowledge: Acknowledge) -> None:
+    def _at_once(self, way: Underway, rows: Sequence[Put]) -> None:
+        """Nobody waits for the disk."""
+        trace = way.message.trace
+        if rows:
+            self._write(way, (), rows)
+        if way.message.retain:
+            self.retained.written(way.event.topic, way.retained, failed=False)
+        self._go_out(way)
+        if way.outbound is not None:
+            way.outbound.written(None)
+        if trace is not None:
+            trace.end()
+
+    def _store(self, way: Underway, rows: list[Put], puts: Sequence[Put]) -> None:
+        """It goes out when it is on disk; of quality 0, as soon as it will be.  ``puts``: what only an acknowledgement needs."""
+        event, message = way.event, way.message
+        if message.qos:
+            way.lasting = [target for target in way.copies if target.qos and target.session.durable]
+        receivers = [target.session.identity for target in way.copies]
+        entry = entry_of(event, message, message.publisher, receivers, owed_to(way.lasting, message.qos))
+        if event.when is not None:
+            rows.append(self.addressing.row(entry, self.journal.head))
+        if way.outbound is not None:
+            rows += way.outbound.puts
+        if not message.qos:
+            message.offset = self._write(way, (entry,), rows)
+            self._written(way, None)
+            return
+        message.offset = self._write(way, (entry,), [*rows, *puts], lambda failed: self._written(way, failed))
+        for target in way.lasting:
+            target.session.owe(message.offset)
+
+    def _write(
+        self, way: Underway, entries: Sequence[EventEntry], rows: Sequence[Put], then: Then | None = None
+    ) -> int:
+        try:
+            return self.journal.write(entries, rows, then)
+        except NearcastError as error:  # it does not even try
+            if way.message.retain:
+                self.retained.written(way.event.topic, way.retained, failed=True)
+            if way.outbound is not None:
+                way.outbound.written(JournalFailed(str(error)))
+            forget(way.copies, way.message.key)
+            raise
+
+    def _written(self, way: Underway, failed: JournalFailed | None) -> None:
+        event, message = way.event, way.message
+        trace = message.trace
+        if trace is not None:
+            trace.took("journal", way.matched, owed=len(way.lasting), failed=failed is not None)
+        if message.retain:
+            self.retained.written(event.topic, way.retained, failed=failed is not None)
+        if way.outbound is not None:
+            way.outbound.written(failed)
+        if failed is not None:
+            self._give_up(way, failed)
+            return
+        self._go_out(way)
+        if event.when is not None:
+            self.addressing.publish(event, message, way.publisher)
+        code = PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if way.unheard else PubAckReasonCode.SUCCESS
+        way.acknowledge(code, None)
+        if trace is not None:
+            trace.end()
+
+    def _give_up(self, way: Underway, failed: JournalFailed) -> None:
+        message = way.message
+        forget(way.copies, message.key)
+        if message.offset is not None:
+            for target in way.lasting:
+                target.session.give_up(message.offset)
+        self._recent.forget(message.publisher or "", way.event.id)
+        way.acknowledge(PubAckReasonCode.QUOTA_EXCEEDED, str(failed))
+        if message.trace is not None:
+            message.trace.end("JournalFailed")
+
+    def _go_out(self, way: Underway) -> None:
+        event, copies = way.event, way.copies
+        self.dispatch.deliver(copies, way.message)
+        self.dispatch.timed(event.published, len(copies))
+        if self.audit is not None and event.when is None and not (event.to is None and event.reach is None):
+            # Of one that speaks of another time, those who get it are told of when they do.
+            receivers = [target.session.identity for target in copies]
+            self.audit.addressed(way.sender, event, receivers, way.message.offset)
+        if self.spectator is not None:
+            self.spectator.seen(event, copies)
+
+    def _finish(self, key: Key, puts: Sequence[Put], acknowledge: Acknowledge) -> None:
         """It is there already: only the acknowledgement was lost."""
         self._repeated += 1
 
@@ -432,81 +373,6 @@ class Publishing:
 
         self.journal.write(puts=puts, then=written)
 
-    # Delivery
-
-    def chosen(self, route: Route, publisher: Session | None) -> list[Target]:
-        """Who gets a copy: the publisher only if it wants its own, of each group the one whose turn it is."""
-        targets = list(route.targets)
-        if publisher is not None:
-            for place, target in enumerate(targets):
-                if target.picky and target.session is publisher:
-                    own = target.without_own()
-                    targets[place : place + 1] = [] if own is None else [own]
-                    break
-        for group in route.groups:
-            chosen = group.choose()
-            if chosen is not None:
-                targets.append(Target.of(chosen[0], [chosen[1]]))
-        return targets
-
-    def together(self, events: int, copies: int) -> None:
-        """So many were published and go out, but not one by one."""
-        self._count += events
-        self._delivered += copies
-
-    def timed(self, published: Instant, copies: int) -> None:
-        """So many copies of what was published then have been handed over."""
-        if copies:
-            self._delivery_time.add((self.now() - published) / MICROSECONDS, copies)
-
-    def deliver(self, targets: Sequence[Target], message: Message) -> None:
-        """A copy for each of them."""
-        self._delivered += len(targets)
-        if message.trace is None:
-            self.copy(targets, message)
-            return
-        delivered = message.trace.delivering(len(targets))
-        self.copy(targets, message)
-        delivered()
-        message.trace = None  # a message that is retained is not traced again when somebody subscribes
-
-    def copy(self, targets: Sequence[Target], message: Message) -> None:
-        """The same for copies that are counted already."""
-        qos, retain = message.qos, message.retain
-        last: tuple[int, bool, tuple[int, ...], bool] | None = None
-        data = b""
-        for chosen in targets:
-            followed = chosen.session.alive or chosen.session.forward is not None
-            target = chosen if followed else self.router.instead_of(chosen)
-            if target is None:
-                continue
-            session = target.session
-            quality = qos if qos < target.qos else target.qos
-            kept = retain and target.retain_as_published
-            if session.catching_up is not None and session.catching_up.hold_back(
-                target.held, message, quality, target.identifiers, target.near, kept
-            ):
-                continue
-            connection = session.connection
-            if quality or connection is None or connection.congested or session.largest is not None:
-                session.deliver(
-                    message, quality, target.identifiers, near=target.near, retain=kept, shared=target.shared
-                )
-                continue
-            # Nearly all receivers of an event get the same bytes.
-            form = connection.version, target.near, target.identifiers, kept
-            if form != last:
-                last = form
-                data, _ = message.parts(
-                    connection.version,
-                    near=target.near,
-                    qos=0,
-                    retain=kept,
-                    identifiers=target.identifiers,
-                    now=self.now(),
-                )
-            connection.write(data)
-
     # Identity of events
 
     def next_id(self) -> str:
@@ -514,22 +380,14 @@ class Publishing:
         self._given += 1
         return f"{self._prefix}-{self._given:x}"
 
-    _given: int = 0
-
-    def _came_before(self, session: Session, event: str) -> bool:
-        key = session.identity, event
-        if key in self._recent:
-            return True
-        self._recent[key] = None
-        if len(self._recent) > RECENT:
-            del self._recent[next(iter(self._recent))]
-        return False
+    def together(self, events: int, copies: int) -> None:
+        """So many were published and go out, but not one by one."""
+        self._count += events
+        self.dispatch.delivered += copies
 
     def remember(self, publisher: str, event: str) -> None:
         """After a restart: this event is there already."""
-        self._recent[publisher, event] = None
-        if len(self._recent) > RECENT:
-            del self._recent[next(iter(self._recent))]
+        self._recent.add(publisher, event)
 
 
 def _told(event: Event, read: Publication, given: Properties) -> Properties:
@@ -539,40 +397,3 @@ def _told(event: Event, read: Publication, given: Properties) -> Properties:
         own = () if read.id is not None else ((names.ID, event.id),)
         return (*given, *own, (names.PUBLISHED, instant_text(event.published)))
     return tuple(delivery_properties(event))
-
-
-def _fresh(copies: list[Target], key: str) -> list[Target]:
-    """Without those who had it already, from the broker where they were before."""
-    return [target for target in copies if target.session.had is None or target.session.had.add(key)]
-
-
-def _forget(copies: Sequence[Target], key: str | None) -> None:
-    """They did not get it."""
-    for target in copies:
-        if target.session.had is not None and key is not None:
-            target.session.had.pop(key, None)
-
-
-def owed_to(targets: Sequence[Target], qos: int) -> tuple[Owed, ...]:
-    """What is written of those who are owed a message of that quality."""
-    return tuple(
-        [(target.session.identity, min(qos, target.qos), target.near, target.identifiers) for target in targets]
-    )
-
-
-def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:
-    expiry = packet.message_expiry_interval
-    properties: Properties = tuple(packet.user_properties)
-    return Message(
-        topic,
-        packet.payload,
-        int(packet.qos),
-        packet.retain,
-        None if expiry is None else now + expiry * MICROSECONDS,
-        packet.payload_format_indicator,
-        packet.content_type,
-        packet.response_topic,
-        packet.correlation_data,
-        properties,
-        properties,
-    )

@@ -15,8 +15,8 @@ import numpy as np
 from mqtt5 import PubAckReasonCode, PublishPacket
 
 from nearcast.broker.publishing.entries import packet_entry
-from nearcast.broker.publishing.message import Message, size_of
-from nearcast.broker.publishing.publishing import Publishing, message_of
+from nearcast.broker.publishing.message import Message, message_of, size_of
+from nearcast.broker.publishing.publishing import Publishing
 from nearcast.broker.publishing.router import Target
 from nearcast.broker.sessions.session import Session
 from nearcast.journal import EventEntry
@@ -135,7 +135,7 @@ class Qos0Batch:
                 self._send(each)
             except Exception:  # nobody else is to miss anything
                 log.exception("client %s did not get %d messages", each.target.session.identity, len(each.events))
-        publishing.timed(self._at, sum(len(each.events) for each in copies))
+        publishing.dispatch.timed(self._at, sum(len(each.events) for each in copies))
         if publishing.spectator is not None:
             publishing.spectator.seen_together(
                 last - first,
@@ -241,7 +241,7 @@ class Qos0Batch:
         connection = session.connection
         if connection is None or connection.congested or session.largest is not None or session.catching_up is not None:
             for event in events:
-                self._publishing.copy((target,), self._message(event))
+                self._publishing.dispatch.copy((target,), self._message(event))
             return
         form = connection.version, target.near, target.identifiers
         known = self._forms.get(form)

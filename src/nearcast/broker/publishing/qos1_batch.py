@@ -12,9 +12,9 @@ from typing import Final, Protocol
 import msgspec
 from mqtt5 import PublishPacket
 
-from nearcast.broker.publishing.entries import packet_entry, plain_event
-from nearcast.broker.publishing.message import Message, size_of
-from nearcast.broker.publishing.publishing import Publishing, message_of, owed_to
+from nearcast.broker.publishing.entries import owed_to, packet_entry, plain_event
+from nearcast.broker.publishing.message import Message, message_of, size_of
+from nearcast.broker.publishing.publishing import Publishing
 from nearcast.broker.publishing.router import Route, Target
 from nearcast.broker.sessions.session import Session
 from nearcast.errors import JournalFailed, NearcastError
@@ -114,20 +114,20 @@ class Qos1Batches:
             message.came = packet
         if not route.plain:
             message.near_properties = tuple(delivery_properties(plain_event(message, name, each.publisher.client, at)))
-        targets = self._publishing.chosen(route, each.publisher)
+        targets = route.chosen(each.publisher)
         return _Copies(message, targets, [target for target in targets if target.qos and target.session.durable])
 
     def _written(self, failed: JournalFailed | None) -> None:
         kept: dict[Promiser, list[tuple[int, bool]]] = {}
         if failed is None:
-            self._publishing.timed(self._at, self._count)
+            self._publishing.dispatch.timed(self._at, self._count)
         # Whatever goes wrong with one of them, all the others are delivered and answered.
         for each, copies in zip(self._promised, self._copies, strict=False):  # the rest goes another way
             try:
                 if failed is not None:
                     self._give_up(each, copies, failed)
                 elif copies is not None:
-                    self._publishing.deliver(copies.targets, copies.message)
+                    self._publishing.dispatch.deliver(copies.targets, copies.message)
                     self._show(each, copies)
             except Exception:
                 log.exception("a publish to %r was not brought to its end", each.topic)

@@ -80,6 +80,21 @@ class Route:
         special = self.groups or any(each.near or each.identifiers or each.picky for each in self.targets)
         return Route(self.targets, self.groups, not special)
 
+    def chosen(self, publisher: Session | None) -> list[Target]:
+        """Who gets a copy: the publisher only if it wants its own, of each group the one whose turn it is."""
+        targets = list(self.targets)
+        if publisher is not None:
+            for place, target in enumerate(targets):
+                if target.picky and target.session is publisher:
+                    own = target.without_own()
+                    targets[place : place + 1] = [] if own is None else [own]
+                    break
+        for group in self.groups:
+            chosen = group.choose()
+            if chosen is not None:
+                targets.append(Target.of(chosen[0], [chosen[1]]))
+        return targets
+
 
 class Schemes(Protocol):
     """What a router needs of the filter schemes: receivers by interest."""

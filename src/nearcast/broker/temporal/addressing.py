@@ -25,7 +25,7 @@ from nearcast.broker.audit import Audit
 from nearcast.broker.known_context import KnownContext
 from nearcast.broker.on_disk import on_disk
 from nearcast.broker.presence import Presence
-from nearcast.broker.publishing import publishing
+from nearcast.broker.publishing import ports
 from nearcast.broker.publishing.entries import Owed, entry_of, event_in, message_in
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.publishing.router import Router, Target
@@ -101,7 +101,7 @@ class Pending:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TemporalAddressing(publishing.TemporalAddressing):
+class TemporalAddressing(ports.TemporalAddressing):
     journal: Journal
     sessions: Sessions
     router: Router
