@@ -40,6 +40,13 @@ export function clockOfText(text) {
   return text ? clock(Date.parse(text)) : "–";
 }
 
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** Every time in a text as the reader's clock shows it. */
+export function withClocks(text) {
+  return text.replaceAll(TIME, clockOfText);
+}
+
 const WRITTEN = {
   path: (path) => path,
   below: (path) => `below ${path}`,
