@@ -126,15 +126,18 @@ def test_timelines_begin_with_what_happened_while_the_page_was_away(pages: Watch
         page.close()
 
 
-def test_an_axis_of_nothing_has_no_end(pages: Watched) -> None:
+def test_an_axis_of_nothing_has_no_end_and_one_of_time_the_unit_that_suits_it(pages: Watched) -> None:
     pages.expect("404")
     with moving_points(10) as server:
-        load = LOAD | {"delay_ms_p50": None, "delay_ms_p99": None}
+        load = LOAD | {"delay_ms_p50": None, "delay_ms_p99": None, "match_us": 412_000.0}
         server.points.more["ticks"] = [{"at_us": time.time_ns() // 1_000, "load": load}]
         page = pages.open(server.url)
         page.wait_for_selector(LIVE)
         expect(page.locator("#timeline-load .top")).to_have_text("10/s")
         expect(page.locator("#timeline-delay .top")).to_have_text("")
+        expect(page.locator("#timeline-delay .values")).to_have_text("p99 –median –")
+        expect(page.locator("#timeline-match .top")).to_have_text("500 ms")
+        expect(page.locator("#timeline-match .values")).to_have_text("mean 412 ms")
         page.close()
 
 

@@ -1,7 +1,7 @@
 // Timelines of the last minutes: load, traffic, delay, cost of matching; dashed marks are transitions.
 
 import { h, svg } from "./dom.js";
-import { bytes, clock, counted, number } from "./formats.js";
+import { bytes, clock, counted, number, span } from "./formats.js";
 
 const KEPT_MS = 5 * 60_000;
 const GAP_MS = 5000; // longer than a busy broker lets one wait: nobody was looking, and nothing is known of that time
@@ -12,8 +12,8 @@ const CHARTS = [
   { id: "load", title: "Load", axis: "a second", unit: "/s", format: number,
     series: [["deliveries_per_s", "sent"], ["publishes_per_s", "published"], ["position_updates_per_s", "moved"]] },
   { id: "traffic", title: "Traffic", axis: "a second", unit: "/s", format: bytes, series: [["bytes_out_per_s", "out"], ["bytes_in_per_s", "in"]] },
-  { id: "delay", title: "Delay", axis: "ms", unit: " ms", format: number, series: [["delay_ms_p99", "p99"], ["delay_ms_p50", "median"]] },
-  { id: "match", title: "Match cost", axis: "µs", unit: " µs", format: number, series: [["match_us", "per event"]] },
+  { id: "delay", title: "Delay", axis: "of a copy", unit: "", format: (ms) => span(ms && ms * 1000), series: [["delay_ms_p99", "p99"], ["delay_ms_p50", "median"]] },
+  { id: "match", title: "Match cost", axis: "of an event", unit: "", format: span, series: [["match_us", "mean"]] },
 ];
 
 export class Timelines {
