@@ -98,9 +98,9 @@ export class Layers {
     this.legend();
   }
 
-  /** The number of a scheme's colour. */
+  /** The number of a scheme's colour, also of one that has cells and nobody in them. */
   colourNumber(scheme) {
-    return numbersOf(this.schemes, this.kinds)[this.schemes.indexOf(scheme)] ?? 0;
+    return this.#schemeNumbers([scheme])[0];
   }
 
   /** What also runs now has the same colour as now. */

@@ -164,7 +164,7 @@ export class LiveMap extends EventTarget {
   }
 
   #drawTop(now, ratio) {
-    const events = this.layers.events && this.spread.isActive(now);
+    const events = this.layers.events && this.spread.active(now) > 0;
     const key = `${this.view.version}:${this.selected}:${this.shapes.length}`;
     if (!events && this.selected === null && key === this.#seen.top) return;
     this.#seen.top = events ? "" : key;

@@ -24,9 +24,10 @@ export class Spread {
     this.#events = [];
   }
 
-  isActive(now) {
+  /** How many are still to be seen. */
+  active(now) {
     this.#events = this.#events.filter(({ shown }) => now - shown < GONE_MS);
-    return this.#events.length > 0;
+    return this.#events.length;
   }
 
   draw(context, view, crowd, now) {
