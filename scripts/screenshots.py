@@ -47,6 +47,13 @@ _ARGUMENTS: Final = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-
 _PATIENCE: Final = 600.0
 """Seconds; a fresh machine compiles, a busy one takes its time."""
 
+SPREADING: Final = """async () => {
+  const { spread } = (await import("./main.js")).map;
+  return spread.active(performance.now());
+}"""
+LIVELY: Final = 5
+"""Events that are spreading in the picture of a market day."""
+
 _COLOURS: Final = (256, 128, 64, 32)
 
 
@@ -105,22 +112,26 @@ def take(live: str, running: Demo, browser: Browser, folder: Path) -> None:
     running.wait_for("everybody is there")
     lively = _opened(browser, live, DESKTOP, theme="dark")
     lively.select_option("#colour-by", "role")
-    lively.wait_for_timeout(6_000)
+    _look(lively, 6_000)
+    for _ in range(100):  # on a busy machine there are moments in which nothing happens
+        if lively.evaluate(SPREADING) >= LIVELY:
+            break
+        lively.wait_for_timeout(100)
     _keep(lively, folder, "dashboard-dark")
+    light = _opened(browser, live, DESKTOP, theme="light", heat="density")
+    _look(light, 4_000)
+    _keep(light, folder, "dashboard-light")
+    running.wait_for("carries out Spark's plan")
+    watching.wait_for_timeout(6_000)  # by then the crowd has followed, and the word of it has gone from the map
+    _keep(watching, folder, "dashboard-transitions")
     client, event = _withheld(live)
     why = _opened(browser, live, DESKTOP, theme="dark", client=client, event=event)
     why.wait_for_selector("#explanation:not([hidden])")
     why.wait_for_timeout(1_500)
     _keep(why, folder, "dashboard-explanation")
     phone = _opened(browser, live, PHONE, theme="dark", scale=2)
-    phone.wait_for_timeout(4_000)
+    _look(phone, 4_000)
     _keep(phone, folder, "dashboard-phone")
-    light = _opened(browser, live, DESKTOP, theme="light", heat="density")
-    light.wait_for_timeout(4_000)
-    _keep(light, folder, "dashboard-light")
-    running.wait_for("a quiet evening")
-    watching.wait_for_timeout(5_000)
-    _keep(watching, folder, "dashboard-transitions")
 
 
 def _opened(browser: Browser, live: str, size: Any, scale: float = 1.0, **shown: str) -> Page:
@@ -128,6 +139,13 @@ def _opened(browser: Browser, live: str, size: Any, scale: float = 1.0, **shown:
     page.goto(f"{live}?{urllib.parse.urlencode(shown)}")
     page.wait_for_selector('html[data-state="live"]')
     return page
+
+
+def _look(page: Page, milliseconds: float) -> None:
+    """So long, from when the first people are there: a busy machine takes its time until then."""
+    page.wait_for_selector('html[data-drawn="true"]')
+    page.locator("#groups li").first.wait_for()
+    page.wait_for_timeout(milliseconds)
 
 
 def _withheld(live: str) -> tuple[str, str]:
@@ -159,8 +177,9 @@ def reduced(png: bytes) -> bytes:
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in _COLOURS:
         small = io.BytesIO()
-        # Not by the median: rare colours, as those of a mark, would become their neighbours.
-        few = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        # Not by the median: rare colours, as those of a mark, would become their neighbours.  Then each is moved to the middle of those that
+        # it stands for (kmeans): else large surfaces are darker than they were, and shadows have edges.
+        few = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
         few.save(small, "PNG", optimize=True)
         if small.tell() < LARGEST:
             return small.getvalue()
@@ -170,7 +189,7 @@ def reduced(png: bytes) -> bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=IMAGES, help="folder for the pictures")
-    parser.add_argument("--seconds", type=float, default=90.0, help="length of the day in the demo")
+    parser.add_argument("--seconds", type=float, default=150.0, help="length of the day in the demo")
     parser.add_argument("demo", nargs="*", help="more arguments for the demo, after --")
     given = parser.parse_args()
     chromium = next(filter(None, map(shutil.which, _BROWSERS)), None)

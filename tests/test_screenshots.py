@@ -67,3 +67,20 @@ def test_a_picture_is_reduced_until_it_is_small_enough(script: ModuleType, monke
     monkeypatch.setattr(script, "LARGEST", 100)
     with pytest.raises(SystemExit, match="100 are allowed"):
         script.reduced(large.getvalue())
+
+
+def test_a_reduced_picture_has_the_colours_that_it_had(script: ModuleType) -> None:
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    x, y = np.meshgrid(np.arange(400), np.arange(400))
+    shades = np.stack([10 + x / 20 + y / 40, 17 + x / 16, 30 + y / 8], -1).astype(
+        np.uint8
+    )  # as a dark surface has them
+    shades[:40] = np.random.default_rng(7).integers(0, 256, (40, 400, 3))
+    png = io.BytesIO()
+    Image.fromarray(shades).save(png, "PNG")
+    small = Image.open(io.BytesIO(script.reduced(png.getvalue()))).convert("RGB")
+    assert np.abs(np.asarray(small, int) - shades).mean() < 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any, Final
 
@@ -105,7 +106,7 @@ def test_timelines_begin_with_what_happened_while_the_page_was_away(pages: Watch
     all_of_them = {"at_us": now - 15_000_000, "from": "RADIAL", "to": "EGRID", "region": None, "by": None, "clients": 0}
     with moving_points(10) as server:
         server.points.more = {
-            "ticks": [{"at_us": now - back * 1_000_000, "load": LOAD} for back in (20, 10, 0)],
+            "ticks": [{"at_us": now - back * 1_000_000, "load": LOAD} for back in (22, 21, 20, 0)],
             "transitions": [all_of_them],
         }
         page = pages.open(server.url)
@@ -115,7 +116,9 @@ def test_timelines_begin_with_what_happened_while_the_page_was_away(pages: Watch
         expect(marks.locator("title")).to_contain_text("RADIAL → EGRID")
         drawn = page.locator("#timeline-load path.series-0.line").get_attribute("d")
         assert drawn is not None
-        assert drawn.count("L") == 2, "of three seconds"
+        assert re.sub("[^ML]", "", drawn) == "MLLLML", (
+            "three seconds and one; of the time between them nothing is known"
+        )
         server.points.drop()
         expect(page.locator("#state-text")).to_have_text("Reconnecting…")
         expect(page.locator("#state-text")).to_have_text("Live")
@@ -123,15 +126,18 @@ def test_timelines_begin_with_what_happened_while_the_page_was_away(pages: Watch
         page.close()
 
 
-def test_an_axis_of_nothing_has_no_end(pages: Watched) -> None:
+def test_an_axis_of_nothing_has_no_end_and_one_of_time_the_unit_that_suits_it(pages: Watched) -> None:
     pages.expect("404")
     with moving_points(10) as server:
-        load = LOAD | {"delay_ms_p50": None, "delay_ms_p99": None}
+        load = LOAD | {"delay_ms_p50": None, "delay_ms_p99": None, "match_us": 412_000.0}
         server.points.more["ticks"] = [{"at_us": time.time_ns() // 1_000, "load": load}]
         page = pages.open(server.url)
         page.wait_for_selector(LIVE)
         expect(page.locator("#timeline-load .top")).to_have_text("10/s")
         expect(page.locator("#timeline-delay .top")).to_have_text("")
+        expect(page.locator("#timeline-delay .values")).to_have_text("p99 –median –")
+        expect(page.locator("#timeline-match .top")).to_have_text("500 ms")
+        expect(page.locator("#timeline-match .values")).to_have_text("mean 412 ms")
         page.close()
 
 

@@ -39,6 +39,28 @@ def test_who_moves_is_seen_moving(pages: Watched, stage: Stage) -> None:
     assert page.evaluate(WHERE, "ada") == pytest.approx(standing, abs=0.01)
 
 
+def test_who_comes_later_comes_into_sight_until_somebody_moves_the_map(pages: Watched, tmp_path: Path) -> None:
+    seen = f"""async (name) => {{
+      const [place, box] = [await ({WHERE})(name), document.getElementById("map").getBoundingClientRect()];
+      return place && place[0] > 0 && place[1] > 0 && place[0] < box.width && place[1] < box.height;
+    }}"""
+    two_frames = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+    with staged(tmp_path) as own:
+        own.enter("ada")
+        page = opened(pages, own)
+        assert until(page, seen, "ada")
+        own.enter("bob", at=(PLACE[0] + 0.05, PLACE[1]))
+        assert until(page, seen, "bob")
+        assert page.evaluate(seen, "ada")
+        page.locator("#map").focus()
+        page.keyboard.press("+")
+        own.enter("cid", at=(PLACE[0], PLACE[1] + 0.5))
+        until(page, WHERE, "cid")
+        page.evaluate(two_frames)
+        assert not page.evaluate(seen, "cid")
+        page.close()
+
+
 def test_an_event_appears_and_can_be_found_on_the_map(pages: Watched, stage: Stage) -> None:
     page = opened(pages, stage)
     stage.publish("walker", "traffic/jam", "slow", place=PLACE)
@@ -145,7 +167,7 @@ def test_nobody_on_the_map_is_said_in_words(pages: Watched, tmp_path: Path) -> N
     with staged(tmp_path) as own:
         page = pages.open(own.page)
         expect(page.locator("#empty")).to_contain_text("Nobody is on the map yet")
-        expect(page.locator("#events")).to_contain_text("No events yet")
+        expect(page.locator("#events")).to_contain_text("Nothing was published since this page was opened")
         page.get_by_role("tab", name="Clients").click()
         expect(page.locator("#view-clients .note")).to_contain_text("No client has a session yet")
         page.close()

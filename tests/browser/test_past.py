@@ -233,7 +233,7 @@ def test_the_slider_goes_back_as_far_as_the_lake(pages: Watched, tmp_path: Path)
             page.keyboard.press("ArrowRight")
             until(page, WHERE, "ada")
             expect(page.locator("#banner-detail")).to_contain_text("1 client")
-            expect(page.locator("#banner-detail")).to_contain_text("not all of them")
+            expect(page.locator("#banner-detail")).to_contain_text("and more than is shown")
             assert page.evaluate(WHERE, "bob") is None
             page.close()
         finally:

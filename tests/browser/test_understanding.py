@@ -201,7 +201,9 @@ def test_recall_by_place_is_drawn_as_the_pipeline_observed_it(pages: Watched, tm
         counts = {"due": [4, 2], "notified": [3, 4], "correct": [3, 2]}
         pq.write_table(pa.table(rows | counts), folder / "part-0.parquet")
         page = opened(pages, own, "?heat=recall&hide=streets,areas,cells,points")
-        expect(page.locator("#heat-note")).to_contain_text("2 cells of 50 m")
+        expect(page.locator("#heat-note")).to_have_text(
+            re.compile(r"^2 cells of 50 m, nearcast pipeline observe, \d\d:\d\d:\d\d$")
+        )
         expect(page.locator("#ramp-most")).to_have_text("1")
         assert until(page, PAINTED, "ground")
         page.get_by_label("Heat").select_option("none")

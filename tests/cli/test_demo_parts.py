@@ -1,12 +1,18 @@
 """What the demo is made of: the city, the broker's settings, the meter, the canvas, and what counts as a failure."""
 
+import asyncio
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.waiting import PATIENCE
 
 from nearcast.broker.settings import load
 from nearcast.cli.demo.analyst import Analyst
@@ -260,3 +266,51 @@ def test_a_canvas_draws_what_lies_inside_round_and_to_scale() -> None:
     assert abs(columns - 2 * rows) <= 2, "a character is twice as high as it is wide"
     large.text(8, 0, "over the edge", "bold")
     assert large.lines()[10].plain.endswith("over")
+
+
+class _Forgetful:
+    """Answers each question well, and then closes the connection without a word, as a server does when nobody has asked for a while."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.closed = threading.Semaphore(0)
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # the test is over
+            with connection, connection.makefile("rb") as said:
+                line = said.readline()
+                lengths = [
+                    int(each[15:]) for each in iter(said.readline, b"\r\n") if each.startswith(b"Content-Length:")
+                ]
+                said.read(sum(lengths))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            self.asked.append(line.rstrip())
+            self.closed.release()
+
+
+@contextmanager
+def _forgetful() -> Iterator[tuple[_Forgetful, int]]:
+    server = _Forgetful()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.serve, args=(listener,))
+        thread.start()
+        try:
+            yield server, listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_a_broker_that_has_closed_the_idle_connection_is_asked_again() -> None:
+    with _forgetful() as (server, port):
+        broker = DemoBroker(PEOPLE)
+        broker._http = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        for _ in range(3):
+            asyncio.run(broker.transition("RADIAL"))
+            assert server.closed.acquire(timeout=PATIENCE)
+        broker._http.close()
+    assert server.asked == [b"POST /transitions HTTP/1.1"] * 3

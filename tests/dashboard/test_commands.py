@@ -119,6 +119,36 @@ def test_rules_decide_as_soon_as_they_are_changed(tmp_path: Path) -> None:
     shown(tmp_path, story, **on_ground())
 
 
+def test_what_has_happened_says_by_whose_order(tmp_path: Path) -> None:
+    async def story(server: Server, client: httpx.AsyncClient) -> None:
+        scheming = server.broker.scheming
+
+        async def runs(scheme: str) -> str:
+            await until(lambda: str(scheming.live.status().scheme) == scheme)
+            first: dict[str, str] = (await client.get("/dashboard/api/plans")).json()["history"][0]
+            assert first["what"] == f"to {scheme}"
+            return first["by"]
+
+        rules = await client.put("/dashboard/api/rules", json={"text": CROWD.format(above=0.5)}, headers=WORD)
+        assert rules.status_code == 200, rules.text
+        async with looking(server) as page:
+            await page.until(lambda page: page.of("tick"))
+            async with sdk(server, "ada") as ada, ada.subscribe("traffic/#", within=500):
+                await ada.update(lat=HERE.lat, lon=HERE.lon)
+                assert await runs("EGRID(factor=7)") == "a rule"
+                assert (await command(client, "RADIAL")).status_code == 200
+                assert await runs("RADIAL") == "somebody on this machine"
+                assert (await client.post("/transitions", json={"scheme": "GRID(factor=8)"})).status_code == 200
+                assert await runs("GRID(factor=8)") == "a command"
+                scheming.carry_out("p-1", "EGRID(factor=9)", None)
+                assert await runs("EGRID(factor=9)") == "the plan p-1"
+                await page.until(lambda page: len(page.of("transition")) == 4)
+                told = [each["by"] for each in page.of("transition")]
+                assert told == ["a rule", "somebody on this machine", "a command", "the plan p-1"]
+
+    shown(tmp_path, story, **on_ground())
+
+
 def test_nobody_deletes_rules_that_it_has_not_read(tmp_path: Path) -> None:
     async def story(server: Server, client: httpx.AsyncClient) -> None:
         async def change(above: int, version: str | None) -> httpx.Response:

@@ -20,6 +20,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.erasing.plan import Plan
 from nearcast.broker.schemes.settings import SchemeRuleSettings, SchemeTable
 from nearcast.dashboard.contract import Happened, PlansShown, Region, Rules
+from nearcast.dissemination.handed_broker import TransitionDone
 from nearcast.errors import ChangedMeanwhile, InvalidSettings
 from nearcast.model.time import Instant, to_text
 from nearcast.settings_files import Section, parse_settings
@@ -27,6 +28,7 @@ from nearcast.settings_files import Section, parse_settings
 REMEMBERED: Final = 200
 MOST_RULES: Final = 64
 ERASED: Final = "somebody who was erased"
+RULE: Final = "a rule"
 
 
 class _SchemesOnly(Section, frozen=True, kw_only=True):
@@ -61,9 +63,10 @@ class Commands:
         await moved.wait()
         return self.shown()
 
-    def by(self, at: Instant) -> str | None:
-        """Who asked for the transition of that time, if it was somebody here."""
-        return next((user for asked, user in self._asked if asked == at), None)
+    def by(self, done: TransitionDone) -> str:
+        """Who asked for it, if it was somebody here; otherwise by what order it was done, if there was any."""
+        region = None if done.region is None else "a plan"  # carried out before: somebody has come to its region
+        return next((user for asked, user in self._asked if asked == done.time), done.order or region or RULE)
 
     def purge(self, plan: Plan) -> None:
         """Who was erased has done what it did, but nobody is told its name any more."""
@@ -121,8 +124,8 @@ class Commands:
         done = [
             Happened(
                 to_text(each.time),
-                f"to {each.scheme}",
-                self.by(each.time),
+                f"to {each.scheme}" + (f", {each.region}" if each.region else ""),
+                self.by(each),
                 None if each.everybody else each.clients,
             )
             for each in status.latest

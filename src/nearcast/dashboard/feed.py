@@ -171,8 +171,8 @@ class Feed:
         self._delays: list[int] = []
         self.positions: Positions
         self._crowd: Crowd
-        self.by: Callable[[int], str | None] = lambda _at: None
-        """Who had the transition of that time carried out, if that was somebody here."""
+        self.by: Callable[[TransitionDone], str | None] = lambda _done: None
+        """Who had it carried out, or what."""
 
         self.layers: list[Layer] = []
         self.watching: Callable[[str], Awaitable[msgspec.Struct]] | None = None
@@ -369,7 +369,7 @@ class Feed:
             "" if done.before is None else str(done.before),
             str(done.scheme),
             done.region,
-            self.by(done.time),
+            self.by(done),
             0 if done.everybody else done.clients,
         )
 

@@ -14,7 +14,7 @@ from nearcast.broker.core import Broker
 from nearcast.dashboard.contract import Heat, HeatCell
 from nearcast.metrics.maps import Grid, cell_sums
 from nearcast.model.geometry import EARTH_RADIUS, Point
-from nearcast.model.time import Instant, to_text
+from nearcast.model.time import MICROSECONDS, Instant, to_text
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.runtime.simulation.plane import Plane
 
@@ -24,6 +24,9 @@ MOST_CELLS: Final = 2_000
 MOST_READ: Final = 100_000
 SIZES: Final = (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0, 10_000.0, 50_000.0, 200_000.0)
 """Metres: the smallest of these with which about forty cells lie side by side."""
+
+TRIES: Final = 3
+"""What is observed anew takes the place of what was observed before, and for a moment there is neither."""
 
 OBSERVED: Final = "observed"
 PLACES: Final = "places"
@@ -50,24 +53,29 @@ def density(lat: Floats, lon: Floats, now: Instant) -> Heat:
 
 def measured(broker: Broker, kind: Kind) -> Heat:
     """In a worker thread: what ``nearcast pipeline observe`` has found in the lake of this broker."""
+    import pyarrow as pa
+
     lake = broker.settings.lake
     folder = PipelineSettings(lake=lake).warehouse_folder / OBSERVED / PLACES
     at = to_text(broker.clock.now())
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        return Heat(kind, 0.0, [], at, f"not measured yet: nearcast pipeline observe --lake {lake.name} does it")
-    return _read(files, kind, at)
+    source = ""
+    for _ in range(TRIES):
+        files = sorted(folder.glob("*.parquet"))
+        if not files:
+            source = f"not measured yet: nearcast pipeline observe --lake {lake.name} does it"
+            continue
+        try:
+            return _read(files, kind, at)
+        except (OSError, pa.ArrowInvalid):
+            source = "is just being measured again"
+    return Heat(kind, 0.0, [], at, source)
 
 
 def _read(files: Sequence[Path], kind: Kind, at: str) -> Heat:
-    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    try:
-        rows = ds.dataset([str(file) for file in files], format="parquet").head(MOST_READ).to_pylist()
-    except (OSError, pa.ArrowInvalid):
-        return Heat(kind, 0.0, [], at, "is just being measured again")
-    written = to_text(int(max(file.stat().st_mtime for file in files) * 1_000_000))
+    written = to_text(int(max(file.stat().st_mtime for file in files)) * MICROSECONDS)
+    rows = ds.dataset([str(file) for file in files], format="parquet").head(MOST_READ).to_pylist()
     source = f"nearcast pipeline observe, {written}"
     if not any(row["notified"] for row in rows):
         return Heat(kind, 0.0, [], at, f"not measured: {source} found no notifications to compare with")

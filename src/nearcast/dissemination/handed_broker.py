@@ -47,6 +47,9 @@ class TransitionDone:
     region: str | None = None
     """Of a plan, because of which they came to that scheme."""
 
+    order: str | None = None
+    """By which somebody asked for it; none: what decides here did, a rule."""
+
 
 class HandedBroker(PlannedBroker):
     def __init__(
@@ -66,6 +69,9 @@ class HandedBroker(PlannedBroker):
         self._changed: Final = changed
         self.transitions: Final = deque[TransitionDone](maxlen=REMEMBERED)
         self.transitions_done = 0
+        self.order: str | None = None
+        """By which somebody asks for what is exchanged now."""
+
         self.aside: Callable[[], Callable[[], None]] = _nobody_aside
         """Asked before everybody changes, and what it answers is called afterwards: for whoever has some that are to stay where they are."""
 
@@ -93,7 +99,7 @@ class HandedBroker(PlannedBroker):
             self.transitions_done += 1
             source = running.pop() if len(running) == 1 else None
             self.transitions.append(
-                TransitionDone(self._host.now(), scheme, len(concerned), some is None, source, region)
+                TransitionDone(self._host.now(), scheme, len(concerned), some is None, source, region, self.order)
             )
             self._changed(concerned)
         back()

@@ -112,7 +112,8 @@ class Transitions(Controller):
         principal = await principal_of(broker.access, request)
         principal.check_plan()
         live, moved = broker.scheming.live, asyncio.Event()
-        live.transition(data.scheme, data.clients)
+        with live.ordered("a command"):
+            live.transition(data.scheme, data.clients)
         broker.audit.commanded(broker.identity_of(principal.user, CLIENT), f"transition to {data.scheme}")
         live.when_moved(moved.set)
         await moved.wait()  # whoever commands one after the other is not faster than the broker

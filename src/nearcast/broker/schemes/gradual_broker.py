@@ -67,7 +67,9 @@ class GradualBroker(HandedBroker):
         if self.exchange.memory.clock > before:
             self.transitions_done += 1
             self.transitions.append(
-                TransitionDone(self._host.now(), scheme, len(self.clients), everybody=True, before=source)
+                TransitionDone(
+                    self._host.now(), scheme, len(self.clients), everybody=True, before=source, order=self.order
+                )
             )
             self._changed(moved)
         try:

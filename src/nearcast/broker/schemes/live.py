@@ -7,7 +7,8 @@ out through ``send`` and come in through ``receive``, and what must survive a re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -269,6 +270,15 @@ class LiveSchemes:
         with self._regional.ended():
             self._broker.transition(spec)
         self._note_regions()
+
+    @contextmanager
+    def ordered(self, order: str) -> Iterator[None]:
+        """What is exchanged meanwhile was asked for by that order, and not by a rule."""
+        before, self._broker.order = self._broker.order, order
+        try:
+            yield
+        finally:
+            self._broker.order = before
 
     def transition_in(self, regions: Sequence[Region], elsewhere: MechanismSpec | str | None = None) -> None:
         """Have these schemes in these regions: for those who are there, and for whoever comes, as long as it stays.

@@ -136,7 +136,8 @@ class Scheming:
         self.flush()
         self._plan = plan
         try:
-            yield
+            with self.live.ordered(f"the plan {plan}"):
+                yield
         finally:
             self.flush()
             self._plan = None

@@ -97,9 +97,11 @@ class Analysis:
         """
         from pyspark.sql import functions as F
 
+        from nearcast.pipeline.tables.store import put_in_place
+
         known = self._spark.read.schema("event string, receivers array<string>").json(truth)
         judged = by_place(self._table("events"), known).cache()
-        judged.coalesce(1).write.mode("overwrite").parquet(out)
+        put_in_place(judged.coalesce(1), Path(out))
         total = judged.agg(*(F.sum(name).alias(name) for name in ("due", "notified", "correct"))).first()
         judged.unpersist()
         assert total is not None, "an aggregate is one row"

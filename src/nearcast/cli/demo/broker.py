@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, RemoteDisconnected
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -195,7 +195,7 @@ class DemoBroker:
         try:
             try:
                 return self._exchanged(method, path, body)
-            except RemoteDisconnected:  # a connection that was idle for too long, because this machine is busy
+            except ConnectionError:  # idle for too long, and so closed: while stories are told, or on a busy machine
                 self._http.close()
                 return self._exchanged(method, path, body)
         except (OSError, HTTPException, ValueError) as error:

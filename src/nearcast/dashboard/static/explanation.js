@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, icon } from "./dom.js";
-import { clock, plain } from "./formats.js";
+import { plain, withClocks } from "./formats.js";
 
 /** A term and the terms it is made of. What made the answer is emphasised: under a "no" the terms that do not hold. */
 function term({ ok, what, text, children = [] }, decisive = true) {
@@ -17,11 +17,9 @@ function term({ ok, what, text, children = [] }, decisive = true) {
   return h("li", { class: look }, h("details", { open: true }, h("summary", { class: "line" }, line), h("ul", {}, parts)));
 }
 
-const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
-
 /** Subscriptions without a name have one that ends in a number of the broker's own; nobody reads microseconds, nor the braces of JSON. */
 function readable(text) {
-  return plain(text.replaceAll(/\\x00\d*/g, "").replaceAll(TIME, (time) => clock(Date.parse(time))));
+  return plain(withClocks(text.replaceAll(/\\x00\d*/g, "")));
 }
 
 export function tree(root) {

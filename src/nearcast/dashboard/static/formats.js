@@ -24,6 +24,13 @@ export function bytes(value) {
   return value >= 1e3 ? `${ONE.format(value / 1e3)} kB` : `${WHOLE.format(value)} B`;
 }
 
+/** Of microseconds, in the unit that suits them: "160 µs", "16.6 ms", "2.5 s". */
+export function span(microseconds) {
+  if (!Number.isFinite(microseconds)) return "–";
+  if (microseconds < 1e3) return `${number(microseconds)} µs`;
+  return microseconds < 1e6 ? `${number(microseconds / 1e3)} ms` : `${number(microseconds / 1e6)} s`;
+}
+
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY_AND_CLOCK = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit",
@@ -38,6 +45,13 @@ export function clock(milliseconds) {
 
 export function clockOfText(text) {
   return text ? clock(Date.parse(text)) : "–";
+}
+
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** Every time in a text as the reader's clock shows it. */
+export function withClocks(text) {
+  return text.replaceAll(TIME, clockOfText);
 }
 
 const WRITTEN = {

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { asked, remember } from "./address.js";
 import { byId, h, show } from "./dom.js";
-import { number } from "./formats.js";
+import { number, withClocks } from "./formats.js";
 import { Fresh } from "./fresh.js";
 import { colourOf, heatSteps, numbersOf } from "./palette.js";
 
@@ -88,7 +88,8 @@ export class Layers {
       this.map.ground.heat = { kind, cells: answer.cells ?? [] };
       const size = answer.cell_metres ? ` of ${number(answer.cell_metres)} m` : "";
       const counted = `${number(answer.cells?.length ?? 0)} cells${size}`;
-      byId("heat-note").textContent = answer.cells?.length ? [counted, answer.source].filter(Boolean).join(", ") : (answer.source ?? "Nothing measured yet.");
+      const source = withClocks(answer.source ?? "");
+      byId("heat-note").textContent = answer.cells?.length ? [counted, source].filter(Boolean).join(", ") : (source || "Nothing measured yet.");
     } catch (refusal) {
       this.map.ground.heat = null;
       byId("heat-note").textContent = refusal.message;
@@ -97,9 +98,9 @@ export class Layers {
     this.legend();
   }
 
-  /** The number of a scheme's colour. */
+  /** The number of a scheme's colour, also of one that has cells and nobody in them. */
   colourNumber(scheme) {
-    return numbersOf(this.schemes, this.kinds)[this.schemes.indexOf(scheme)] ?? 0;
+    return this.#schemeNumbers([scheme])[0];
   }
 
   /** What also runs now has the same colour as now. */

@@ -298,7 +298,7 @@ async function enter(me) {
   layers.start();
   live.start();
   chooseView(VIEWS.includes(asked("view")) ? asked("view") : VIEWS[0]);
-  overview.nothing("No events yet.");
+  overview.nothing("Nothing was published since this page was opened.");
   const [client, event, at] = ["client", "event", "at"].map(asked);
   past.open();
   if (at) past.measure().then(() => beginAt(at));

@@ -13,6 +13,7 @@ import { View } from "./view.js";
 
 const NEAR_ENOUGH = 12; // pixels, to be meant by a pointer
 const MOST_RATIO = 2;
+const LONGEST_NAME = 32;
 
 export class LiveMap extends EventTarget {
   view = new View();
@@ -27,7 +28,8 @@ export class LiveMap extends EventTarget {
   #box = byId("map");
   #moved = 0;
   #seen = { view: -1, crowd: -1, top: "" };
-  #fitted = false;
+  #held = false; // somebody has moved it by hand, or says what is to be seen
+  #fitted = 0; // most clients that it was fitted for
 
   constructor(crowd) {
     super();
@@ -69,14 +71,14 @@ export class LiveMap extends EventTarget {
   /** Somebody moves the map by hand. */
   touch() {
     this.#moved = performance.now();
-    this.#fitted = true;
+    this.#held = true;
     this.dispatchEvent(new Event("moved"));
   }
 
   setWorld(world) {
     this.ground.setWorld(world);
     this.bounds = world.bounds ?? null;
-    if (this.bounds && !this.#fitted) this.fit();
+    if (this.bounds && !this.#held && !this.#fitted) this.fit();
   }
 
   fit() {
@@ -86,7 +88,20 @@ export class LiveMap extends EventTarget {
     });
     if (!bounds) return;
     this.view.fit(bounds);
-    this.#fitted = true;
+  }
+
+  /** Whoever comes later may be somewhere else: then everybody is brought into sight, unless the map is held. */
+  #fitNewcomers() {
+    const { count } = this.#crowd;
+    if (this.#held || count <= this.#fitted || (this.#fitted && this.#crowd !== this.#present)) return;
+    const first = this.#fitted === 0;
+    this.#fitted = count;
+    if (!this.bounds && (first || !this.#inSight(this.#crowd.extent()))) this.fit();
+  }
+
+  #inSight({ left, right, top, bottom }) {
+    const { view } = this;
+    return view.screenX(left) >= 0 && view.screenX(right) <= view.width && view.screenY(top) >= 0 && view.screenY(bottom) <= view.height;
   }
 
   goTo(lat, lon, zoom) {
@@ -121,7 +136,7 @@ export class LiveMap extends EventTarget {
   #frame(now) {
     requestAnimationFrame((next) => this.#frame(next));
     if (document.hidden || !this.view.width) return frames.interrupt();
-    if (!this.#fitted && this.#crowd.count) this.fit();
+    this.#fitNewcomers();
     const begin = performance.now();
     const ratio = Math.min(devicePixelRatio || 1, MOST_RATIO);
     this.ground.draw(this.view, ratio, now, this.#moved);
@@ -149,7 +164,7 @@ export class LiveMap extends EventTarget {
   }
 
   #drawTop(now, ratio) {
-    const events = this.layers.events && this.spread.isActive(now);
+    const events = this.layers.events && this.spread.active(now) > 0;
     const key = `${this.view.version}:${this.selected}:${this.shapes.length}`;
     if (!events && this.selected === null && key === this.#seen.top) return;
     this.#seen.top = events ? "" : key;
@@ -186,9 +201,10 @@ export class LiveMap extends EventTarget {
     context.lineJoin = "round";
     context.lineWidth = 3.5;
     context.strokeStyle = variable("--map");
-    context.strokeText(this.selected, x + 16, y + 4);
+    const name = this.selected.length > LONGEST_NAME ? `${this.selected.slice(0, LONGEST_NAME)}…` : this.selected; // the panel has all of it
+    context.strokeText(name, x + 16, y + 4);
     context.fillStyle = colour;
-    context.fillText(this.selected, x + 16, y + 4);
+    context.fillText(name, x + 16, y + 4);
   }
 
   /** Where a place of the world is on the screen, for tests and for tips. */

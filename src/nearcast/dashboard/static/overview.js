@@ -1,7 +1,7 @@
 // Now: a few figures, who runs which scheme, and the latest events.
 
 import { byId, h } from "./dom.js";
-import { clock, number } from "./formats.js";
+import { clock, number, span } from "./formats.js";
 import { colourOf } from "./palette.js";
 
 const MOST_EVENTS = 12;
@@ -24,7 +24,7 @@ export class Overview {
     const { load } = tick;
     const shown = [
       ["On the map", number(tick.clients)], ["Sessions", number(tick.sessions)],
-      ["Deliveries", `${number(load.deliveries_per_s)}/s`], ["Delay, p99", Number.isFinite(load.delay_ms_p99) ? `${number(load.delay_ms_p99)} ms` : "–"],
+      ["Deliveries", `${number(load.deliveries_per_s)}/s`], ["Delay, p99", span(load.delay_ms_p99 && load.delay_ms_p99 * 1000)],
     ];
     this.figures.replaceChildren(...shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     const all = Math.max(1, Object.values(tick.groups ?? {}).reduce((sum, count) => sum + count, 0));

@@ -123,7 +123,7 @@ export class Past extends EventTarget {
       this.#seen.add(event.id);
       this.#spread.add(event, now);
     }
-    const parts = [counted(clients.length, "client"), `${counted(events.length, "event")} in a minute`, scheme, complete ? null : "not all of them"];
+    const parts = [counted(clients.length, "client"), `${counted(events.length, "event")} in a minute`, scheme, complete ? null : "and more than is shown"];
     byId("banner-detail").textContent = parts.filter(Boolean).join(" · ");
     this.dispatchEvent(new CustomEvent("drawn", { detail: answer }));
   }

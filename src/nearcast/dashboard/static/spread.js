@@ -8,6 +8,7 @@ const RING_MS = 900;
 const GONE_MS = 2600;
 const MOST_AT_ONCE = 60;
 const MOST_LINES = 120;
+const FEW = 15; // events at once that are drawn as strongly as one alone: many would hide the people
 
 export class Spread {
   #events = [];
@@ -23,16 +24,17 @@ export class Spread {
     this.#events = [];
   }
 
-  isActive(now) {
+  /** How many are still to be seen. */
+  active(now) {
     this.#events = this.#events.filter(({ shown }) => now - shown < GONE_MS);
-    return this.#events.length > 0;
+    return this.#events.length;
   }
 
   draw(context, view, crowd, now) {
     const colour = variable("--event");
     for (const event of this.#events) {
       const age = Math.max(0, now - event.shown); // a frame has the time at which it began, which may be earlier
-      const faded = 1 - Math.min(age / GONE_MS, 1);
+      const faded = (1 - Math.min(age / GONE_MS, 1)) * Math.min(1, Math.sqrt(FEW / this.#events.length));
       const grown = this.still ? 1 : ease(Math.min(age / RING_MS, 1));
       const x = view.screenX(xOf(event.lon));
       const y = view.screenY(yOf(event.lat));

@@ -1,9 +1,10 @@
 // Timelines of the last minutes: load, traffic, delay, cost of matching; dashed marks are transitions.
 
 import { h, svg } from "./dom.js";
-import { bytes, clock, counted, number } from "./formats.js";
+import { bytes, clock, counted, number, span } from "./formats.js";
 
 const KEPT_MS = 5 * 60_000;
+const GAP_MS = 5000; // longer than a busy broker lets one wait: nobody was looking, and nothing is known of that time
 const WIDTH = 300;
 const HEIGHT = 64;
 
@@ -11,8 +12,8 @@ const CHARTS = [
   { id: "load", title: "Load", axis: "a second", unit: "/s", format: number,
     series: [["deliveries_per_s", "sent"], ["publishes_per_s", "published"], ["position_updates_per_s", "moved"]] },
   { id: "traffic", title: "Traffic", axis: "a second", unit: "/s", format: bytes, series: [["bytes_out_per_s", "out"], ["bytes_in_per_s", "in"]] },
-  { id: "delay", title: "Delay", axis: "ms", unit: " ms", format: number, series: [["delay_ms_p99", "p99"], ["delay_ms_p50", "median"]] },
-  { id: "match", title: "Match cost", axis: "µs", unit: " µs", format: number, series: [["match_us", "per event"]] },
+  { id: "delay", title: "Delay", axis: "of a copy", unit: "", format: (ms) => span(ms && ms * 1000), series: [["delay_ms_p99", "p99"], ["delay_ms_p50", "median"]] },
+  { id: "match", title: "Match cost", axis: "of an event", unit: "", format: span, series: [["match_us", "mean"]] },
 ];
 
 export class Timelines {
@@ -85,15 +86,17 @@ export class Timelines {
     if (!this.#ticks.length) return;
     const [start, end] = this.#span();
     const x = (at) => ((at - start) / (end - start)) * WIDTH;
+    const watched = stretchesOf(this.#ticks);
     for (const chart of this.#charts) {
       const most = Math.max(0, ...chart.series.flatMap(([key]) => this.#ticks.map((tick) => tick[key] ?? 0)));
       const ceiling = most > 0 ? nice(most) : 1;
       const y = (value) => HEIGHT - 2 - (value / ceiling) * (HEIGHT - 6);
       chart.series.forEach(([key], at) => {
-        const points = this.#ticks.filter((tick) => Number.isFinite(tick[key])).map((tick) => [x(tick.at), y(tick[key])]);
-        const path = points.map(([px, py], step) => `${step ? "L" : "M"}${px.toFixed(1)} ${py.toFixed(1)}`).join("");
-        chart.lines[at].setAttribute("d", path);
-        if (at === 0) chart.area.setAttribute("d", path && `${path}L${points.at(-1)[0]} ${HEIGHT}L${points[0][0]} ${HEIGHT}Z`);
+        const stretches = watched
+          .map((ticks) => ticks.filter((tick) => Number.isFinite(tick[key])).map((tick) => [x(tick.at), y(tick[key])]))
+          .filter((points) => points.length);
+        chart.lines[at].setAttribute("d", stretches.map(pathOf).join(""));
+        if (at === 0) chart.area.setAttribute("d", stretches.map((points) => `${pathOf(points)}L${points.at(-1)[0]} ${HEIGHT}L${points[0][0]} ${HEIGHT}Z`).join(""));
       });
       chart.marks.replaceChildren(
         ...this.#marks.filter(({ at }) => at >= start).map(({ at, text, partial }) =>
@@ -133,6 +136,21 @@ function markOf(transition) {
   return { at: transition.at_us / 1000, text: transitionText(transition), partial: isPartial(transition) };
 }
 
+/** No line across a time of which nothing is known: what lies before and after it stands for itself. */
+function stretchesOf(ticks) {
+  const stretches = [];
+  ticks.forEach((tick, at) => {
+    if (at && tick.at - ticks[at - 1].at <= GAP_MS) stretches.at(-1).push(tick);
+    else stretches.push([tick]);
+  });
+  return stretches;
+}
+
+/** A point alone is a line, too: of no length, but with round ends. */
+function pathOf(points) {
+  return [...points, ...points.slice(-1)].map(([x, y], step) => `${step ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+}
+
 /** Both, in the order of time; of two of the same time the first. */
 function together(known, more) {
   const times = new Set(known.map(({ at, text }) => `${at} ${text}`));
@@ -144,9 +162,9 @@ export function isPartial({ region, clients }) {
   return Boolean(region || clients);
 }
 
-export function transitionText({ from, to, region, clients }) {
+export function transitionText({ from, to, region, clients, by }) {
   const whom = clients ? counted(clients, "client") : null;
-  return [isPartial({ region, clients }) ? `→ ${to}` : `${from || "none"} → ${to}`, region, whom].filter(Boolean).join(", ");
+  return [isPartial({ region, clients }) ? `→ ${to}` : `${from || "none"} → ${to}`, region, whom, by && `by ${by}`].filter(Boolean).join(", ");
 }
 
 /** The next of 1, 2, 5, 10, 20, ...: an axis should end at a number that can be read. */

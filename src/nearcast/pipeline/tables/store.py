@@ -205,6 +205,19 @@ def address(path: Path) -> str:
     return f"file://{path.absolute()}"
 
 
+def put_in_place(frame: DataFrame, folder: Path) -> None:
+    """Write it as Parquet, in place of what is in that folder: whoever reads sees the old until the new is complete."""
+    draft, old = (folder.with_name(f".{folder.name}.{uuid.uuid4().hex}") for _ in range(2))
+    try:
+        frame.write.parquet(address(draft))
+        if folder.exists():
+            folder.rename(old)
+        draft.rename(folder)
+    finally:
+        for path in (draft, old):
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def by_partition(files: Iterable[DataFile], *names: str) -> Mapping[tuple[str, ...], list[DataFile]]:
     """The files of each date, or of each date and cell."""
     groups: dict[tuple[str, ...], list[DataFile]] = {}

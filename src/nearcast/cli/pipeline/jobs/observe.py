@@ -26,6 +26,7 @@ def observe(
     from nearcast.pipeline.observation.attraction import Lingering
     from nearcast.pipeline.observation.report import Observing, observations, stretch_of
     from nearcast.pipeline.tables import check_lake, read_lake
+    from nearcast.pipeline.tables.store import put_in_place
 
     check_lake(run.lake)
     how = Observing(duration(window) / MICROSECONDS, cell, Lingering(least))
@@ -36,7 +37,7 @@ def observe(
     places = {name: replaceable(folder / name) for name in observed}  # before the first is replaced
     rows: dict[str, int] = {}
     for name, frame in observed.items():
-        frame.write.mode("overwrite").parquet(places[name])
+        put_in_place(frame, folder / name)  # the dashboard may be showing what was observed before
         rows[name] = run.spark.read.parquet(places[name]).count()
     points: list[dict[str, Any]] = [
         row.asDict()
