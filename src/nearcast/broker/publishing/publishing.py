@@ -399,7 +399,8 @@ class Publishing:
             if event.when is not None:
                 self.addressing.publish(event, message, publisher)
             nobody = not copies and event.when is None and not (outbound is not None and outbound.concerned)
-            answer(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if nobody else PubAckReasonCode.SUCCESS, None)
+            told = nobody and _may_be_told(publisher, event)
+            answer(PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if told else PubAckReasonCode.SUCCESS, None)
             if trace is not None:
                 trace.end()
 
@@ -544,6 +545,15 @@ def _told(event: Event, read: Publication, given: Properties) -> Properties:
 def _fresh(copies: list[Target], key: str) -> list[Target]:
     """Without those who had it already, from the broker where they were before."""
     return [target for target in copies if target.session.had is None or target.session.had.add(key)]
+
+
+def _may_be_told(publisher: Session | None, event: Event) -> bool:
+    """Whether the publisher may be told that nobody gets it.
+
+    Of what is for a place or for certain people that would say whether somebody is there, which those who are there have not agreed to.
+    """
+    rights = None if publisher is None else publisher.rights
+    return rights is None or rights.unrestricted or (event.place is None and event.reach is None and event.to is None)
 
 
 def _forget(copies: Sequence[Target], key: str | None) -> None:
