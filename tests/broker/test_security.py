@@ -436,6 +436,14 @@ def test_who_may_not_observe_is_not_told_whether_somebody_is_there(folder: Path)
     guarded(folder, scenario)
 
 
+def test_client_ids_are_bounded(tmp_path: Path) -> None:
+    async def scenario(server: Server) -> None:
+        for client, code in (("ä" * 50, SUCCESS), ("ä" * 50 + "b", ConnAckReasonCode.CLIENT_ID_NOT_VALID)):
+            assert (await (await Talker.open(server)).connect(client)).reason_code == code
+
+    broker(tmp_path, scenario, limits={"topic_bytes": 100})
+
+
 def test_properties_of_retained_messages_count_as_well(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         async with talking(server, "client") as client:

@@ -311,7 +311,7 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     """User properties of one packet together: the broker has to understand them."""
 
     topic_bytes: Count = 1_024
-    """The longest topic or filter."""
+    """The longest topic, filter or client id."""
 
     topic_levels: Count = 32
     """The deepest topic or filter."""

@@ -15,13 +15,14 @@ from typing import Final
 
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings, is_loopback
-from nearcast.errors import QuotaExceeded
+from nearcast.errors import QuotaExceeded, Refused
 from nearcast.model.time import Instant
 from nearcast.mqtt import names
 from nearcast.runtime.buckets import Bucket, bucket
 
 CONNECTION_RATE_EXCEEDED: Final = 0x9F
 TOPIC_NAME_INVALID: Final = 0x90
+CLIENT_ID_NOT_VALID: Final = 0x85
 UNDERSTOOD: Final = 16
 """By so much more work is a byte of a user property (0.4 us), as measured, or more."""
 
@@ -124,6 +125,11 @@ class Quotas:
         # A character has at most four bytes: most topics need not be encoded to be measured.
         if len(topic) * 4 > self._limits.topic_bytes and len(topic.encode()) > self._limits.topic_bytes:
             raise QuotaExceeded(f"a topic has at most {self._limits.topic_bytes} bytes here", TOPIC_NAME_INVALID)
+
+    def check_client(self, client: str) -> None:
+        """Of client ids: each is remembered as long as its session."""
+        if len(client.encode()) > self._limits.topic_bytes:
+            raise Refused(f"a client id has at most {self._limits.topic_bytes} bytes here", CLIENT_ID_NOT_VALID)
 
     def check_properties(self, properties: Sequence[tuple[str, str]]) -> None:
         """Of one packet."""

@@ -176,6 +176,7 @@ class Conversation:
                 raise Refused("no enhanced authentication here", int(ConnAckReasonCode.BAD_AUTHENTICATION_METHOD))
             if "\0" in client:
                 raise Refused("a client id holds no NUL", int(ConnAckReasonCode.CLIENT_ID_NOT_VALID))
+            services.quotas.check_client(client)
             generation = services.access.generation
             principal = await services.access.authenticate(client, packet.username, packet.password, connection.peer)
             if client not in services.lifecycle.sessions.all:
