@@ -47,6 +47,15 @@ def stream(*rows: dict[str, Any]) -> bytes:
     return stream_of(pa.Table.from_pylist(list(rows), schema))
 
 
+def compressed(*rows: dict[str, Any]) -> bytes:
+    """A kilobyte of these may be a gigabyte of the other."""
+    table, sink = pa.Table.from_pylist(list(rows), plain_schema(ANSWERS)), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
 async def hand_in(client: httpx.AsyncClient, *rows: dict[str, Any]) -> dict[str, int]:
     answer = await client.post("/notifications", content=stream(*rows), headers=ARROW)
     assert answer.status_code == 200, answer.text
@@ -234,6 +243,7 @@ def test_keys_are_forgotten_after_a_week(tmp_path: Path, monkeypatch: pytest.Mon
     ("data", "said"),
     [
         (b"nonsense", "no Arrow stream"),
+        (compressed(row("k", "a")), "compressed"),
         (stream(row("k", "a", attributes="[]")), r"row 0 \(from 0\) of the answers cannot be delivered"),
         (stream(row("k", "a"), row("k", "a", reach_area="x")), r"row 1 .*is no area"),
         (stream(row("k", "a", topic="a/#")), "row 0"),

@@ -191,6 +191,18 @@ def test_what_cannot_be_asked_is_answered_with_a_problem_document(tmp_path: Path
     by_http(tmp_path, story)
 
 
+@pytest.mark.parametrize("path", ["/events", "/plans", "/transitions"])
+def test_a_body_that_nests_too_deeply_is_no_mistake_of_the_broker(
+    tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(_server: Server, client: httpx.AsyncClient) -> None:
+        answer = await client.post(path, content=b"[" * 200_000, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+
+    by_http(tmp_path, story)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 def test_one_bad_event_of_a_batch_keeps_all_of_it_back(tmp_path: Path) -> None:
     async def story(server: Server, client: httpx.AsyncClient) -> None:
         body = [cloud_event(1), cloud_event(2, place="nowhere")]

@@ -16,6 +16,7 @@ from tests.waiting import PATIENCE, until
 from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import ConnectionClosed
 
+from nearcast.broker.access.users import add_user
 from nearcast.broker.server import Server
 from nearcast.broker.settings import RuleSettings
 from nearcast.mqtt.stream import PacketReader, encode
@@ -134,6 +135,46 @@ def test_what_is_no_mqtt_ends_a_websocket(tmp_path: Path, said: str | bytes) -> 
         await until(lambda: not server.broker.services.open)
 
     broker(tmp_path, scenario, listen=ALL)
+
+
+@pytest.mark.parametrize("anonymous", ["loopback", "always"])
+@pytest.mark.parametrize(
+    ("origin", "ours"),
+    [
+        (None, True),
+        ("http://localhost:3000", True),
+        ("http://[::1]:3000", True),
+        ("https://evil.example", False),
+        ("http://localhost.evil.example", False),
+        ("http://[", False),
+        ("null", False),
+    ],
+)
+def test_a_page_of_another_site_is_nobody_of_this_machine(
+    tmp_path: Path, origin: str | None, ours: bool, anonymous: str
+) -> None:
+    """Any page in a browser here may speak to a WebSocket of this machine."""
+
+    async def scenario(server: Server) -> None:
+        host, port = server.addresses["websocket"]
+        uri, said = f"ws://{host}:{port}/mqtt", [] if origin is None else [("Origin", origin)]
+        nameless = ConnectPacket("page", clean_start=True)
+        known = ConnectPacket("phone", clean_start=True, username="ada", password=b"a password")
+        welcome = ours or anonymous == "always"
+        for packet, code in (
+            (nameless, ConnAckReasonCode.SUCCESS if welcome else ConnAckReasonCode.NOT_AUTHORIZED),
+            (known, ConnAckReasonCode.SUCCESS),
+        ):
+            async with connect_websocket(uri, subprotocols=["mqtt"], additional_headers=said) as line:  # type: ignore[list-item]
+                await line.send(encode(packet, 5))
+                message = await asyncio.wait_for(line.recv(), PATIENCE)
+                assert isinstance(message, bytes)
+                (answer,) = PacketReader(version=5).packets(message)
+                assert isinstance(answer, ConnAckPacket)
+                assert answer.reason_code == code
+
+    add_user(tmp_path / "users", "ada", "a password")
+    broker(tmp_path, scenario, listen={"websocket_port": "any"}, access={"anonymous": anonymous})
 
 
 @pytest.mark.parametrize("door", ["mqtt", "websocket"])

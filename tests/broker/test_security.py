@@ -18,6 +18,8 @@ from mqtt5 import (
     SubAckReasonCode,
     SubscribePacket,
     TopicFilter,
+    UnsubAckPacket,
+    UnsubscribePacket,
     Will,
 )
 from tests.broker.talker import Talker, broker, serving, settings_for, talking
@@ -175,6 +177,19 @@ def test_a_will_that_no_rule_allows_is_refused_with_its_client(folder: Path) -> 
             guest = await Talker.open(server)
             answer = await guest.connect("guest", will=will)
             assert answer.reason_code == ConnAckReasonCode.NOT_AUTHORIZED
+
+    guarded(folder, scenario)
+
+
+def test_a_will_that_is_refused_does_not_say_where_somebody_else_is(folder: Path) -> None:
+    async def scenario(server: Server) -> None:
+        async with talking(server, "phone", **as_user("ada"), **DAY) as phone:
+            await phone.tell("$nearcast/position", b"48.123456,11.654321")
+            will = Will("town/jam", payload=b"1", user_properties=[("nc-place", "here"), ("nc-reach", "400")])
+            thief = await Talker.open(server)
+            answer = await thief.connect("phone", will=will, **as_user("bob"))
+            assert answer.reason_code == ConnAckReasonCode.CLIENT_ID_NOT_VALID
+            assert "48.1" not in (answer.reason_str or "")
 
     guarded(folder, scenario)
 
@@ -358,6 +373,89 @@ def test_one_packet_cannot_ask_for_more_subscriptions_than_are_allowed(tmp_path:
             assert len(server.broker.sessions.all["client"].held) == 2
 
     broker(tmp_path, scenario, limits={"subscriptions_per_client": 2})
+
+
+def test_areas_and_filters_of_a_clients_subscriptions_are_bounded_together(tmp_path: Path) -> None:
+    """One packet would otherwise have the broker read a long one for each of its filters, and hold all events against them."""
+
+    async def scenario(server: Server) -> None:
+        async with talking(server, "client") as client:
+            where = " AND ".join(f"a{number} = {number}" for number in range(30))
+            filters = [TopicFilter(f"a/{number}") for number in range(20)]
+            client.send(SubscribePacket(1, filters, user_properties=[("nc-where", where)]))
+            codes = (await client.next(SubAckPacket)).reason_codes
+            granted = [code for code in codes if int(code) < 0x80]
+            assert 0 < len(granted) <= 2_000 // len(where)
+            refused = codes[len(granted) :]
+            assert refused == [SubAckReasonCode.QUOTA_EXCEEDED] * len(refused)
+            again = await client.subscribe("a/0", 0, [("nc-where", where)])  # in place of itself
+            assert int(again.reason_codes[0]) < 0x80
+            assert int((await client.subscribe("plain")).reason_codes[0]) < 0x80
+            longer = await client.subscribe("a/0", 0, [("nc-where", f"{where} AND name <> '{'x' * 1_000}'")])
+            assert longer.reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
+            client.send(UnsubscribePacket(7, [each.pattern for each in filters]))
+            await client.next(UnsubAckPacket)
+            assert int((await client.subscribe("a/9", 0, [("nc-where", where)])).reason_codes[0]) < 0x80
+
+    broker(tmp_path, scenario, limits={"subscription_bytes_per_client": 2_000})
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_user_properties_of_a_packet_are_bounded(tmp_path: Path, qos: int) -> None:
+    async def scenario(server: Server) -> None:
+        long = [("name", "x" * 500), ("other", "x" * 500)]
+        async with talking(server, "client") as client, talking(server, "reader") as reader:
+            await reader.subscribe("#")
+            if qos:
+                assert (await client.tell("a", b"1", long)).reason_code == PubAckReasonCode.QUOTA_EXCEEDED
+            else:
+                client.publish("a", b"1", long)
+            await client.tell("a", b"2", long[:1])
+            assert (await reader.heard()).payload == b"2"
+            assert (await client.subscribe("b", 0, long)).reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
+        other = await Talker.open(server)
+        answer = await other.connect("other", will=Will("a", payload=b"1", user_properties=long))
+        assert answer.reason_code == ConnAckReasonCode.QUOTA_EXCEEDED
+
+    broker(tmp_path, scenario, limits={"properties": 1_000})
+
+
+def test_who_may_not_observe_is_not_told_whether_somebody_is_there(folder: Path) -> None:
+    properties = [("nc-place", "49.8730,8.6512"), ("nc-reach", "400")]
+
+    async def scenario(server: Server) -> None:
+        async with talking(server, "ada", **as_user("ada")) as ada, talking(server, "bob", **as_user("bob")) as bob:
+            await bob.tell("$nearcast/position", b"49.8728,8.6512")
+            nobody = await bob.tell("town/a", b"1", properties)
+            await ada.tell("$nearcast/position", b"49.8728,8.6512")
+            await ada.subscribe("town/#")
+            somebody = await bob.tell("town/a", b"2", properties)
+            assert (await ada.heard()).payload == b"2"
+            assert nobody.reason_code == somebody.reason_code == PubAckReasonCode.SUCCESS
+
+    guarded(folder, scenario)
+
+
+def test_client_ids_are_bounded(tmp_path: Path) -> None:
+    async def scenario(server: Server) -> None:
+        for client, code in (("ä" * 50, SUCCESS), ("ä" * 50 + "b", ConnAckReasonCode.CLIENT_ID_NOT_VALID)):
+            assert (await (await Talker.open(server)).connect(client)).reason_code == code
+
+    broker(tmp_path, scenario, limits={"topic_bytes": 100})
+
+
+def test_properties_of_retained_messages_count_as_well(tmp_path: Path) -> None:
+    async def scenario(server: Server) -> None:
+        async with talking(server, "client") as client:
+            answer = await client.tell("a", b"1", [("name", "x" * 2_000)], retain=True)
+            assert answer.reason_code == PubAckReasonCode.QUOTA_EXCEEDED
+        will = Will("b", payload=b"1", retain=True, user_properties=[("name", "x" * 2_000)])
+        async with talking(server, "other", will=will):
+            pass
+        await until(lambda: len(server.broker.services.open) == 0)
+        assert not server.broker.retained.messages
+
+    broker(tmp_path, scenario, limits={"retained_bytes": 1_000})
 
 
 def test_a_retained_message_cannot_grow_beyond_the_quota(tmp_path: Path) -> None:

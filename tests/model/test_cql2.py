@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -423,3 +424,20 @@ class TestAddressing:
     def test_times_that_cannot_be_are_refused(self, text: str, says: str) -> None:
         with pytest.raises(InvalidTime, match=says):
             parse_addressing(text)
+
+
+def test_what_is_remembered_of_filters_does_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(600):
+            parse(" AND ".join(f"a{each} = '{number} {each}'" for each in range(100)))
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < 15_000_000  # each of them takes 40 kB
+
+
+def test_a_pattern_is_not_longer_than_it_may_be() -> None:
+    assert parse(f"name LIKE '{'a' * 1_024}'") == Like(Property("name"), "a" * 1_024)
+    with pytest.raises(InvalidPredicate, match="at most 1024 characters, not 1025"):
+        parse(f"name LIKE '{'a' * 1_025}'")

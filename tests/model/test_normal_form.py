@@ -108,6 +108,19 @@ def test_a_formula_that_explodes_is_refused_with_the_bound() -> None:
         disjunctive_normal_form(Or(tuple(DistanceDecreases(f"x{n}") for n in range(257))))
 
 
+def test_few_conjuncts_of_very_many_conditions_are_refused_too() -> None:
+    conditions = tuple(DistanceDecreases(f"z{n}") for n in range(3_000))
+    alternatives = tuple(Or((DistanceDecreases(f"x{n}"), DistanceDecreases(f"y{n}"))) for n in range(8))
+    for large in (
+        And(conditions),
+        Or((And(conditions[:1_500]), And(conditions[1_400:]))),
+        And((*alternatives, *conditions[:3])),
+    ):
+        with pytest.raises(FormulaTooLarge, match="more than 2560 conditions"):
+            disjunctive_normal_form(large)
+    assert len(disjunctive_normal_form(And(conditions[:2_500]))) == 1
+
+
 def test_the_explosion_is_noticed_before_it_happens() -> None:
     start = time.process_time()
     with pytest.raises(FormulaTooLarge):

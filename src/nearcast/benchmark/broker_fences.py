@@ -32,7 +32,7 @@ _DEGREE: Final = 10_000_000
 _AT_ONCE: Final = 500
 _UNDER_WAY: Final = 20_000
 _PATIENCE: Final = 30.0
-_SETTINGS: Final = "[limits]\nsubscriptions_per_client = 1000000\n[session]\noutput_bytes = '64 MiB'\n"
+_SETTINGS: Final = "[limits]\nsubscriptions_per_client = 1000000\nsubscription_bytes_per_client = '1 GiB'\n[session]\noutput_bytes = '64 MiB'\n"
 
 
 class NearcastWithFences(Nearcast):

@@ -16,8 +16,8 @@ from nearcast.model.value_text import value_of_tree
 from nearcast.mqtt import names
 from nearcast.mqtt.publication import delivery_properties
 from nearcast.records.answers import ANSWERS
-from nearcast.records.arrow import table_in
 from nearcast.records.conversion import from_columns
+from nearcast.records.strange import strange_table_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def answers_in(data: bytes) -> list[Answer]:
     """The answers of an Arrow stream, or ``InvalidInput``; for a worker thread."""
     import pyarrow as pa
 
-    table = table_in(data)
+    table = strange_table_in(data)
     arrays = from_columns(ANSWERS, dict(zip(table.column_names, table.columns, strict=True)))
     columns = dict(zip(ANSWERS.column_names, arrays, strict=True))
     columns["time"] = columns["time"].cast(pa.int64())

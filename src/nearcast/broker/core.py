@@ -173,6 +173,7 @@ class Broker:
             SlicedWork(loop.call_soon),
             now,
             settings.limits.subscriptions_per_client,
+            int(settings.limits.subscription_bytes_per_client),
         )
         self.lifecycle: Final = SessionLifecycle(
             self.journal,

@@ -298,14 +298,20 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     subscriptions_per_client: Count = 1_000
     """Of one client."""
 
+    subscription_bytes_per_client: Size = Size.of("256 KiB")
+    """Areas and filters of all subscriptions of one client together: every event is held against them."""
+
     contexts_per_client: Count = 16
     """Registered by one client."""
 
     packet: Size = Size.of("1 MiB")
     """The largest that is taken."""
 
+    properties: Size = Size.of("64 KiB")
+    """User properties of one packet together: the broker has to understand them."""
+
     topic_bytes: Count = 1_024
-    """The longest topic or filter."""
+    """The longest topic, filter or client id."""
 
     topic_levels: Count = 32
     """The deepest topic or filter."""
@@ -320,13 +326,13 @@ class LimitSettings(Section, frozen=True, kw_only=True):
     """Of one client; over HTTP of one user, or of all anonymous ones of an address."""
 
     bytes_per_second: Size = Size.of("8 MiB")
-    """From one client; over HTTP as publishes_per_second."""
+    """From one client; over HTTP as publishes_per_second. User properties count 16 times, and filters in them 128 times, as they are more work."""
 
     positions_per_second: Rate = 20.0
     """Reports of one client."""
 
     subscribes_per_second: Rate = 100.0
-    """Of one client."""
+    """Of one client; one with a long area or filter counts as several: one more for each 1 KiB of an area, or 128 bytes of a filter."""
 
     burst: Duration = Duration.of("5s")
     """So much of each rate may be used at once after a rest."""

@@ -6,6 +6,8 @@ is what must be known after a restart, the newest value of each key.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -38,6 +40,10 @@ COMMIT;
 
 def open_for_writing(path: Path, checkpoint_bytes: int) -> sqlite3.Connection:
     """The one connection that writes; made if there is none.  Opening recovers what a crash has left behind."""
+    if not path.exists():
+        # Its owner's alone, and so are the files that SQLite puts beside it: it says whose sessions the identities of the records are.
+        with contextlib.suppress(OSError):  # SQLite says what is wrong
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import cql2
 
@@ -28,12 +28,16 @@ from nearcast.model.predicate import And, Predicate
 from nearcast.model.temporal import CONTEXTCAST_RELATIONS, CQL2_RELATIONS, TemporalPredicate
 from nearcast.model.time import Instant, duration, instant, moment
 
+T = TypeVar("T")
 TIME: Final = "time"
 """The reserved property: the validity of the receiver's context."""
 
-_CACHED: Final = 8192
-# Longer texts are mostly polygons, each written once; remembered, they would fill the memory.
+# What was read is remembered, but for polygons, which are long and mostly written once.  A parsed filter takes twenty times the room of its text:
+# many short ones and a few long ones, so that nobody fills the memory by making filters up.
 _LONGEST_CACHED: Final = 2048
+_SHORT: Final = 256
+_CACHED: Final = 8192
+_CACHED_LONG: Final = 256
 _WHERE: Final = re.compile(r"--> (\d+):(\d+)")
 _EXPECTED: Final = re.compile(r"= expected (.*)")
 
@@ -61,12 +65,17 @@ def parse_addressing(
     return predicate, None if node is None else _temporal(node, now)
 
 
-@lru_cache(maxsize=_CACHED)
+def _remembered(read: Callable[[str], T]) -> Callable[[str], T]:
+    short, long = lru_cache(maxsize=_CACHED)(read), lru_cache(maxsize=_CACHED_LONG)(read)
+    return lambda text: (short if len(text) <= _SHORT else long)(text)
+
+
+@_remembered
 def _parsed(text: str) -> Predicate:
     return compile_predicate(_tree(text))
 
 
-@lru_cache(maxsize=_CACHED)
+@_remembered
 def _addressing(text: str) -> tuple[Predicate | None, Any]:
     # Without the bounds of the temporal predicate: those depend on now.
     return _split(_tree(text))

@@ -51,6 +51,9 @@ from nearcast.model.scalar import compare
 from nearcast.model.temporal import CONTEXTCAST_RELATIONS, CQL2_RELATIONS
 from nearcast.model.values import COMPARISONS, Path, custom_operators
 
+LONGEST_PATTERN: Final = 1_024
+"""Characters of a pattern: they are compiled and remembered."""
+
 
 def compile_predicate(node: Any) -> Predicate:
     """The predicate of a JSON tree, or ``InvalidPredicate``."""
@@ -121,6 +124,10 @@ def _like(op: str, args: Sequence[Any]) -> Predicate:
     operand, pattern = operand_of(args[0]), operand_of(args[1])
     if isinstance(operand, Literal) or not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         raise InvalidPredicate("LIKE needs an attribute on the left and a text on the right, such as name LIKE 'A%'")
+    if len(pattern.value) > LONGEST_PATTERN:
+        raise InvalidPredicate(
+            f"the pattern of a LIKE has at most {LONGEST_PATTERN} characters, not {len(pattern.value)}"
+        )
     return Like(operand, pattern.value)
 
 

@@ -16,6 +16,9 @@ Conjunct = tuple[Predicate, ...]
 CONJUNCTS: int = 256
 """Default bound on the size of a disjunctive normal form."""
 
+LITERALS: int = 10
+"""So many times that bound are its literals bounded: thousands of conditions in one conjunct are as much work as many conjuncts."""
+
 
 def negation_normal_form(predicate: Predicate) -> Predicate:
     """The same with ``Not`` only in front of atoms, and no AND directly in an AND, nor OR in an OR."""
@@ -52,10 +55,13 @@ _Disjuncts = dict[frozenset[Predicate], Conjunct]
 def _disjuncts(predicate: Predicate, limit: int) -> _Disjuncts:
     if isinstance(predicate, Or):
         found: _Disjuncts = {}
+        literals = 0
         for term in predicate.terms:
             for key, conjunct in _disjuncts(term, limit).items():
-                found.setdefault(key, conjunct)
-                _check(found, limit)
+                if key not in found:
+                    found[key] = conjunct
+                    literals += len(conjunct)
+                    _check(found, literals, limit)
         return found
     if isinstance(predicate, And):
         return _distributed(predicate, limit)
@@ -72,19 +78,25 @@ def _distributed(predicate: And, limit: int) -> _Disjuncts:
     found: _Disjuncts = {frozenset(): ()}
     for factor in factors:
         combined: _Disjuncts = {}
+        literals = 0
         for left_key, left in found.items():
             for right_key, right in factor.items():
                 key = left_key | right_key
                 if key not in combined:
                     combined[key] = left + tuple(literal for literal in right if literal not in left_key)
-                    _check(combined, limit)
+                    literals += len(combined[key])
+                    _check(combined, literals, limit)
         found = combined
     return found
 
 
-def _check(found: _Disjuncts, limit: int) -> None:
+def _check(found: _Disjuncts, literals: int, limit: int) -> None:
     if len(found) > limit:
         raise FormulaTooLarge(
             f"the disjunctive normal form of the filter has more than {limit} conjuncts; "
             "split the filter, or write alternatives of one attribute with IN",
+        )
+    if literals > LITERALS * limit:
+        raise FormulaTooLarge(
+            f"the disjunctive normal form of the filter has more than {LITERALS * limit} conditions in its conjuncts; split the filter"
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from nearcast.errors import InvalidProperty, InvalidTopic
+from nearcast.errors import InvalidInput, InvalidProperty, InvalidTopic
 from nearcast.model.area import Area
 from nearcast.model.area_text import area_in, area_text
+from nearcast.model.cql2 import parse
+from nearcast.model.normal_form import disjunctive_normal_form
+from nearcast.model.predicate import Predicate
 from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant, TimeFrame
 from nearcast.model.time import to_text as instant_text
@@ -17,6 +20,7 @@ from nearcast.mqtt import names
 from nearcast.mqtt.observations import Observation, observation
 from nearcast.mqtt.options import Properties, without_prefix
 
+T = TypeVar("T")
 LARGEST_BATCH: Final = 1_000_000
 _SEPARATOR: Final = "\0"  # in no filter and no property: MQTT forbids it
 
@@ -52,10 +56,13 @@ class SubscriptionRequest:
     def begins_in_the_past(self) -> bool:
         return self.since is not None
 
-    def subscription(self, now: Instant, qos: int = 0, *, no_local: bool = False) -> Subscription:
+    def subscription(
+        self, now: Instant, qos: int = 0, *, no_local: bool = False, words: Words | None = None
+    ) -> Subscription:
         """The subscription, made at that time."""
         frame = TimeFrame.parse("now" if self.since is None else self.since, self.until, now=now)
-        return Subscription(self.topic, self.where, self.area, frame, self.id, qos, no_local)
+        where = self.where if self.where is None or words is None else words.where(self.where)
+        return Subscription(self.topic, where, self.area, frame, self.id, qos, no_local)
 
     def resolved(self, now: Instant) -> SubscriptionRequest:
         """The same with instants instead of times relative to now: what can be kept, or sent again after a reconnect."""
@@ -78,12 +85,48 @@ class SubscriptionRequest:
         return [(name, value) for name, value in given.items() if value is not None]
 
 
-def subscription_request(topic_filter: str, properties: Iterable[tuple[str, str]] = ()) -> SubscriptionRequest:
+class Words:
+    """Areas and filters of one SUBSCRIBE, which hold for all that it subscribes to: each is read once, also if it cannot be read.
+
+    There is room for thousands of topic filters in a packet, and to read a polygon or a filter may take tens of milliseconds.
+    """
+
+    def __init__(self) -> None:
+        self.area: Final = _Once(area_in)
+        self.where: Final = _Once(_where)
+
+
+class _Once(Generic[T]):
+    def __init__(self, read: Callable[[str], T]) -> None:
+        self._read: Final = read
+        self._known: Final[dict[str, T | InvalidInput]] = {}
+
+    def __call__(self, text: str) -> T:
+        if text not in self._known:
+            try:
+                self._known[text] = self._read(text)
+            except InvalidInput as error:
+                self._known[text] = error
+        found = self._known[text]
+        if isinstance(found, InvalidInput):
+            raise found.with_traceback(None)
+        return found
+
+
+def _where(text: str) -> Predicate:
+    predicate = parse(text)
+    disjunctive_normal_form(predicate)  # what a subscription refuses is refused here
+    return predicate
+
+
+def subscription_request(
+    topic_filter: str, properties: Iterable[tuple[str, str]] = (), words: Words | None = None
+) -> SubscriptionRequest:
     """Read one filter of a SUBSCRIBE, or the ``InvalidInput`` that says what is wrong with it."""
     topic, group, options = _taken_apart(topic_filter)
     own = _own(names.SUBSCRIBE_PROPERTIES, properties, options)
     text = own.get(names.AREA)
-    area = None if text is None else area_in(text)
+    area = None if text is None else (area_in if words is None else words.area)(text)
     observed = observation(topic, area, own)
     if observed is not None and group is not None:
         raise InvalidTopic("what one is told of other clients is for oneself: presence is not shared")

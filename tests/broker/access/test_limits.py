@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearcast.broker.access.limits import Admission, ClientLimits, Quotas
+from nearcast.broker.access.limits import FILTERED, UNDERSTOOD, Admission, ClientLimits, Quotas, work_of
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings
 from nearcast.errors import QuotaExceeded
@@ -88,6 +88,24 @@ def test_subscribing_and_moving_too_fast_is_refused() -> None:
         assert refusal.value.reason == 0x97
         check(NOW + SECOND)
     assert client.statistics().refused == 2
+
+
+def test_what_has_to_be_understood_costs_more_than_what_is_passed_on() -> None:
+    assert work_of([("name", "value")]) == 9 * UNDERSTOOD
+    assert work_of([("nc-to", "a = 1")]) == 5 * UNDERSTOOD + 5 * FILTERED
+    limits = ClientLimits(LimitSettings(subscribes_per_second=10.0, burst=Duration.of("1s")))
+    dear = work_of([("nc-where", "a" * 512)])
+    limits.check_subscribe(NOW, 2, dear)  # as ten
+    with pytest.raises(QuotaExceeded):
+        limits.check_subscribe(NOW)
+    limits.check_subscribe(NOW + SECOND, 8, work_of([("nc-name", "x")]))
+
+
+def test_user_properties_of_a_packet_are_bounded_together() -> None:
+    quotas = Quotas(LimitSettings(properties=Size(100)))
+    quotas.check_properties([("a", "b" * 49), ("c", "d" * 49)])
+    with pytest.raises(QuotaExceeded, match="at most 100 B of user properties"):
+        quotas.check_properties([("a", "b" * 49), ("c", "d" * 50)])
 
 
 def test_a_rate_of_zero_is_unlimited() -> None:

@@ -165,7 +165,7 @@ def test_an_event_must_lie_within_the_permitted_area() -> None:
     ada.check_event(event(place=HERE))
     ada.check_event(event(place=HERE, reach=Circle(4_000, HERE)))
     ada.check_event(event(reach=Circle(5_000, HERE)))
-    with pytest.raises(Denied, match=r"rule 1: its place 50\.1,8\.7 is not within"):
+    with pytest.raises(Denied, match=r"rule 1: its place is not within"):
         ada.check_event(event(place=ELSEWHERE))
     with pytest.raises(Denied, match="rule 1: its reach goes beyond"):
         ada.check_event(event(place=HERE, reach=Circle(5_001, HERE)))

@@ -158,6 +158,7 @@ PLANTED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "identities damaged": (lambda data: (data / "identities.db").write_bytes(b"nonsense" * 999), "problem", "identities.db"),
     "identities readable": (lambda data: (data / "identities.db").chmod(0o644), "warning", "others may read.*identities.db"),
     "users damaged": (lambda data: (data / "users").write_text("ada:nothing\n"), "problem", "line 1"),
+    "journal readable": (lambda data: (data / "journal/journal.sqlite").chmod(0o644), "warning", "others may read.*journal.sqlite"),
     "users readable": (lambda data: (data / "users").chmod(0o640), "warning", "others may read.*users"),
     "key readable": (lambda data: (data / "key.pem").chmod(0o644), "warning", "others may read.*key.pem"),
     "key of another": (lambda data: make_certificate(data / "certificate.pem", data.parent / "other.pem"), "problem", "no certificate and its key"),
@@ -184,6 +185,29 @@ def test_what_is_planted_in_the_data_is_found(data: Path, name: str) -> None:
     hits = [each for each in found if re.search(said, each.what) and each.severity == severity]
     assert hits, found
     assert all(each.advice for each in hits)
+
+
+def test_secrets_that_others_may_read_are_found_wherever_the_settings_name_them(data: Path) -> None:
+    for name in ("tokens", "brokers"):
+        (data / name).write_text("a long secret that nobody guesses, of fifty bytes!!")
+        (data / name).chmod(0o644)
+    more = f"""
+        [access.jwt]
+        secret = "{data / "tokens"}"
+        algorithms = ["HS256"]
+        issuer = "x"
+        audience = "y"
+        [federation]
+        listen = "127.0.0.1:0"
+        secret_file = "{data / "brokers"}"
+    """
+    said = [each.what for each in bad(examined(data, more)) if each.severity == "warning"]
+    assert [f"others may read or change {data / name}" for name in ("tokens", "brokers")] == said
+
+
+def test_the_journal_is_its_owners_alone(pristine: Path) -> None:
+    """It says whose sessions the identities of the records are."""
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (pristine / "journal").iterdir())
 
 
 def test_settings_that_cannot_be_are_found(data: Path) -> None:

@@ -67,7 +67,7 @@ class Access:
             raise
         self._admitted += 1
         self._admitted_anonymous += user is None
-        trusted = user is not None or is_loopback(peer.address)
+        trusted = user is not None or _is_from_here(peer)
         shown = stamp if holder is None and peer.certificate_name is None else None
         groups, until = (frozenset[str](), None) if holder is None else (holder.groups, holder.until)
         grants = self._rules.grants(user, client_id, groups)
@@ -180,10 +180,17 @@ class Access:
         return username
 
     def _check_anonymous(self, peer: Peer) -> None:
-        if self._anonymous == "always" or (self._anonymous == "loopback" and is_loopback(peer.address)):
+        if self._anonymous == "always" or (self._anonymous == "loopback" and _is_from_here(peer)):
             return
-        allowed = "from this machine itself" if self._anonymous == "loopback" else "from nowhere"
+        allowed = (
+            "from this machine itself, and no page of another site" if self._anonymous == "loopback" else "from nowhere"
+        )
         raise NotAuthenticated(
             f"a user name and password are needed: without them clients are let in {allowed} (access.anonymous)",
             _NOT_AUTHORIZED,
         )
+
+
+def _is_from_here(peer: Peer) -> bool:
+    """Whether somebody at this machine means to speak to the broker, and not a page that a browser here has loaded from elsewhere."""
+    return is_loopback(peer.address) and not peer.foreign_page

@@ -9,17 +9,30 @@ from __future__ import annotations
 
 import ipaddress
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from nearcast.broker.access.principal import Peer
 from nearcast.broker.settings import LimitSettings, is_loopback
-from nearcast.errors import QuotaExceeded
+from nearcast.errors import QuotaExceeded, Refused
 from nearcast.model.time import Instant
+from nearcast.mqtt import names
 from nearcast.runtime.buckets import Bucket, bucket
 
 CONNECTION_RATE_EXCEEDED: Final = 0x9F
 TOPIC_NAME_INVALID: Final = 0x90
+CLIENT_ID_NOT_VALID: Final = 0x85
+UNDERSTOOD: Final = 16
+"""By so much more work is a byte of a user property (0.4 us), as measured, or more."""
+
+FILTERED: Final = 128
+"""The same of a byte of a filter (3 us, and 12 until a subscription can be matched by it)."""
+
+ONE_SUBSCRIPTION: Final = 16 * 1024
+"""So much work counts as one subscription more: 128 bytes of a filter."""
+
+_FILTERS: Final = frozenset({names.TO, names.WHERE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,14 @@ class ClientLimitStatistics:
 
     refused: int
     """Subscriptions, positions and what is published by HTTP, if they came too fast."""
+
+
+def work_of(properties: Iterable[tuple[str, str]]) -> int:
+    """What it takes to understand them, in bytes of a payload that is only passed on."""
+    return sum(
+        len(name) * UNDERSTOOD + len(value) * (FILTERED if name in _FILTERS else UNDERSTOOD)
+        for name, value in properties
+    )
 
 
 class ClientLimits:
@@ -67,8 +88,9 @@ class ClientLimits:
     def check_position(self, now: Instant) -> None:
         self._check(self._positions, now, "positions are reported too fast")
 
-    def check_subscribe(self, now: Instant, filters: int = 1) -> None:
-        self._check(self._subscribes, now, "subscriptions come too fast", filters)
+    def check_subscribe(self, now: Instant, filters: int = 1, work: int = 0) -> None:
+        """``work``: for each of them."""
+        self._check(self._subscribes, now, "subscriptions come too fast", filters * (1 + work // ONE_SUBSCRIPTION))
 
     def statistics(self) -> ClientLimitStatistics:
         return ClientLimitStatistics(self._slowed, self._refused)
@@ -104,6 +126,17 @@ class Quotas:
         if len(topic) * 4 > self._limits.topic_bytes and len(topic.encode()) > self._limits.topic_bytes:
             raise QuotaExceeded(f"a topic has at most {self._limits.topic_bytes} bytes here", TOPIC_NAME_INVALID)
 
+    def check_client(self, client: str) -> None:
+        """Of client ids: each is remembered as long as its session."""
+        if len(client.encode()) > self._limits.topic_bytes:
+            raise Refused(f"a client id has at most {self._limits.topic_bytes} bytes here", CLIENT_ID_NOT_VALID)
+
+    def check_properties(self, properties: Sequence[tuple[str, str]]) -> None:
+        """Of one packet."""
+        most = self._limits.properties
+        if properties and sum(len(name) + len(value) for name, value in properties) > most:
+            raise QuotaExceeded(f"a packet has at most {most} of user properties here")
+
     def check_contexts(self, held: int) -> None:
         _check(held, self._limits.contexts_per_client, "a client has at most {} contexts; deregister one first")
 
@@ -111,7 +144,7 @@ class Quotas:
         _check(held, self._limits.sessions, "the broker keeps at most {} sessions; try again later")
 
     def check_retained(self, messages: int, size: int) -> None:
-        """``size``: of all retained payloads, with the new one."""
+        """``size``: of all retained messages, with the new one."""
         _check(messages, self._limits.retained_messages, "the broker retains at most {} messages; clear one first")
         if size > self._limits.retained_bytes:
             raise QuotaExceeded(f"the broker retains at most {self._limits.retained_bytes}; clear something first")

@@ -108,7 +108,8 @@ class Meter:
             if receivers <= left:
                 return (self._people.add(key, receivers),)
             refusals.append(
-                f"{rule}: the message would go to {receivers} people, and {left} of {limit} are left this hour"
+                # Not how many it would go to: whoever has nothing left could count people anywhere, and nobody would notice.
+                f"{rule}: the message would go to more people than the {left} of {limit} that are left this hour"
             )
         self._people.refused += 1
         raise QuotaExceeded(f"{' | '.join(refusals)} (people_per_hour); nobody got it")

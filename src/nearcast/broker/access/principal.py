@@ -32,6 +32,9 @@ class Peer:
     certificate_name: str | None = None
     """The common name of the certificate that it has shown and that was verified."""
 
+    foreign_page: bool = False
+    """It is a page of some site in a browser, which speaks to whatever its author likes: that it comes from this machine says nothing for it."""
+
 
 class _Rights(dict[str, bool]):
     """What is allowed by the topic: judged when it is asked for, and remembered."""

@@ -32,6 +32,7 @@ from mqtt5 import (
 )
 
 from nearcast.broker.access import ClientLimits, Principal
+from nearcast.broker.access.limits import work_of
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.connections.incoming import FAILURE, Incoming
 from nearcast.broker.connections.reasons import Reasons
@@ -175,10 +176,12 @@ class Conversation:
                 raise Refused("no enhanced authentication here", int(ConnAckReasonCode.BAD_AUTHENTICATION_METHOD))
             if "\0" in client:
                 raise Refused("a client id holds no NUL", int(ConnAckReasonCode.CLIENT_ID_NOT_VALID))
+            services.quotas.check_client(client)
             generation = services.access.generation
             principal = await services.access.authenticate(client, packet.username, packet.password, connection.peer)
             if client not in services.lifecycle.sessions.all:
                 services.quotas.check_sessions(len(services.lifecycle.sessions.all))
+            services.lifecycle.check_owner(client, principal)  # before it is told anything of what that session knows
             if packet.will is not None:
                 self._check_will(principal, client, packet.will)
             if services.federation is not None:
@@ -220,6 +223,7 @@ class Conversation:
     def _check_will(self, principal: Principal, client: str, will: Will) -> None:
         """As if it were published now: what it says of place and people is checked as well."""
         self._services.quotas.check_topic(will.topic)
+        self._services.quotas.check_properties(will.user_properties)
         read = publication(will.topic, will.payload or b"", will.user_properties, will.message_expiry_interval)
         names.check_unreserved(read.topic)
         position = self._services.publishing.presence.position(client)
@@ -317,7 +321,10 @@ class Conversation:
                 self._connection.send(SubAckPacket(packet.packet_id, codes, reason_str=reason))
 
         try:
-            self._limits.check_subscribe(self._services.now(), len(packet.topic_filters))
+            self._services.quotas.check_properties(packet.user_properties)
+            self._limits.check_subscribe(
+                self._services.now(), len(packet.topic_filters), work_of(packet.user_properties)
+            )
             for wanted in packet.topic_filters:
                 self._services.quotas.check_topic(wanted.pattern)
         except QuotaExceeded as error:

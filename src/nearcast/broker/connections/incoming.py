@@ -20,10 +20,11 @@ from mqtt5 import (
 )
 
 from nearcast.broker.access import ClientLimits, Principal
+from nearcast.broker.access.limits import work_of
 from nearcast.broker.connections.connection import Connection
 from nearcast.broker.connections.reasons import Reasons
 from nearcast.broker.connections.services import Services
-from nearcast.broker.publishing.message import with_properties
+from nearcast.broker.publishing.message import size_of, with_properties
 from nearcast.broker.publishing.qos0_batch import Gathered
 from nearcast.broker.publishing.qos1_batch import Promised
 from nearcast.broker.sessions.session import Session
@@ -101,7 +102,7 @@ class Incoming:
             if not topic:
                 return
         if self.limits.limited:
-            pause = self.limits.published(len(packet.payload), services.now())
+            pause = self.limits.published(size_of(packet, topic) + work_of(packet.user_properties), services.now())
             if pause:
                 self._slow_down(pause)
         if services.tracer is not None and not topic.startswith(RESERVED):
@@ -172,6 +173,7 @@ class Incoming:
             return
         try:
             self._services.quotas.check_topic(topic)
+            self._services.quotas.check_properties(properties)
             place, read = place_alone(properties), None
             if place is None or not self.principal.unrestricted:
                 read = publication(topic, packet.payload, properties)
@@ -235,6 +237,7 @@ class Incoming:
         puts = [Put(INCOMING, session.key(packet_id or 0), b"")] if qos == 2 and session.durable else []
         try:
             services.quotas.check_topic(topic)
+            services.quotas.check_properties(packet.user_properties)
             asked = reserved(topic)
             if asked is not None:
                 # The id of quality 2 need not be on disk for these: to say again where I am changes nothing.
@@ -244,7 +247,7 @@ class Incoming:
                 return
             if packet.retain and packet.payload:
                 others, size = services.publishing.retained.without(plain_topic(topic))
-                services.quotas.check_retained(others, size + len(packet.payload))
+                services.quotas.check_retained(others, size + size_of(packet, topic))
             services.publishing.publish(session, packet, topic, acknowledge, self.principal, puts, trace)
         except NearcastError as error:
             if trace is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
@@ -10,6 +13,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from nearcast.broker.connections.connection import Connection, Terms
+from nearcast.broker.settings import is_loopback
 
 _MQTT: Final = [Subprotocol("mqtt")]
 _DATA: Final = frozenset({Opcode.BINARY, Opcode.CONT})
@@ -44,6 +48,7 @@ class WebSocketConnection(Connection):
             self.transport.close()
 
     def _shake_hands(self, request: Request) -> None:
+        self.peer = replace(self.peer, foreign_page=_is_of_another_site(request.headers.get_all("Origin")))
         response = self._protocol.accept(request)
         self._protocol.send_response(response)
         self._open = response.status_code == 101
@@ -66,3 +71,18 @@ class WebSocketConnection(Connection):
             self._protocol.send_close(1000)
             self._pass_on()
         super().close()
+
+
+def _is_of_another_site(origins: Sequence[str]) -> bool:
+    """Whether a browser sends it for a page that this machine does not serve: it says whose, and the page cannot change that.
+
+    A page that hides where it is from (``null``) may be anybody's; who says nothing is no browser.
+    """
+    return not all(_names_this_machine(origin) for origin in origins)
+
+
+def _names_this_machine(origin: str) -> bool:
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False

@@ -25,7 +25,7 @@ from nearcast.broker.http import jobs, operations
 from nearcast.broker.http.description import describe
 from nearcast.broker.http.events import Events
 from nearcast.broker.http.pace import paced
-from nearcast.broker.http.problems import failed, told, told_by_framework
+from nearcast.broker.http.problems import failed, told, told_by_framework, told_of_depth
 from nearcast.broker.http.scans import Scans
 from nearcast.errors import NearcastError
 
@@ -67,6 +67,7 @@ def routes(broker: Broker, more: More | None = None) -> Litestar:
         exception_handlers={
             NearcastError: lambda request, error: told(broker, request, error),
             HTTPException: told_by_framework,
+            RecursionError: told_of_depth,
             Exception: failed,
         },
         openapi_config=OpenAPIConfig(title="nearcast", version=version("nearcast"), path="/schema"),

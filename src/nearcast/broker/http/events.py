@@ -11,6 +11,7 @@ from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
+from nearcast.broker.access.limits import work_of
 from nearcast.broker.access.people import Meter
 from nearcast.broker.core import Broker
 from nearcast.broker.http.authentication import CLIENT, principal_of
@@ -76,6 +77,7 @@ class Events(Controller):
         header = [(name, request.headers[name]) for name in (TRACEPARENT, TRACESTATE) if name in request.headers]
         for posted_event in posted:
             each, trace = _traced(broker, posted_event, header)
+            broker.services.quotas.check_properties(each.properties)
             broker.services.quotas.check_topic(each.publication.topic)
             names.check_unreserved(each.publication.topic)
             event = each.publication.event(broker.publishing.next_id(), now, None, None)
@@ -94,7 +96,9 @@ class Events(Controller):
             )
             checked.append((event, message, broker.publishing.meter(principal, event)))
         # All are checked before the first goes out: nothing half-done.
-        size = sum(len(event.payload) for event, _, _ in checked)
+        size = sum(
+            len(event.payload) + work_of(each.properties) for (event, _, _), each in zip(checked, posted, strict=True)
+        )
         broker.services.callers.check_publish(principal.user, principal.peer.address, len(checked), size, now)
         sender = broker.identity_of(principal.user, CLIENT)
         if any(meter is not None for _, _, meter in checked):

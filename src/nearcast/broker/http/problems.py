@@ -84,6 +84,12 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[s
     return Response(problem, status_code=500, media_type="application/problem+json")
 
 
+def told_of_depth(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[dict[str, Any]]:
+    """JSON within JSON, a hundred thousand times: not our mistake, and no page of the log for each."""
+    problem = {"type": "about:blank", "title": "Bad Request", "status": 400, "detail": "the body nests too deeply"}
+    return Response(problem, status_code=400, media_type="application/problem+json")
+
+
 def told_by_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
     if error.status_code >= 500:
         return failed(request, error)

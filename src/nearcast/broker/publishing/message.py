@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -123,13 +124,23 @@ def message_of(packet: PublishPacket, topic: str, now: Instant) -> Message:
 
 def size_of(packet: PublishPacket, topic: str) -> int:
     """Bytes of what a publish brings, roughly."""
-    size = len(packet.payload) + len(topic)
-    for name, value in packet.user_properties:
-        size += len(name) + len(value)
-    for more in (packet.content_type, packet.response_topic, packet.correlation_data):
-        if more is not None:
-            size += len(more)
-    return size
+    more = (packet.content_type, packet.response_topic, packet.correlation_data)
+    return len(packet.payload) + len(topic) + _length(packet.user_properties) + _lengths(more)
+
+
+def size_of_kept(message: Message) -> int:
+    """The same of a message.  What subscriptions with place are told is mostly what the others are told, and then the same texts."""
+    properties = max(_length(message.properties), _length(message.near_properties))
+    more = (message.content_type, message.response_topic, message.correlation)
+    return len(message.payload) + len(message.topic) + properties + _lengths(more)
+
+
+def _length(properties: Iterable[tuple[str, str]]) -> int:
+    return sum(len(name) + len(value) for name, value in properties)
+
+
+def _lengths(parts: Iterable[str | bytes | None]) -> int:
+    return sum(len(part) for part in parts if part is not None)
 
 
 def with_properties(packet: PublishPacket, topic: str, properties: list[tuple[str, str]]) -> PublishPacket:

@@ -334,7 +334,7 @@ class Publishing:
         self._go_out(way)
         if event.when is not None:
             self.addressing.publish(event, message, way.publisher)
-        code = PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if way.unheard else PubAckReasonCode.SUCCESS
+        code = PubAckReasonCode.NO_MATCHING_SUBSCRIBERS if way.told_unheard else PubAckReasonCode.SUCCESS
         way.acknowledge(code, None)
         if trace is not None:
             trace.end()

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.message import Message, size_of_kept
 from nearcast.journal import Journal, Put
 from nearcast.model.time import Instant
 from nearcast.model.topic import topic_matches
@@ -59,13 +59,13 @@ class Retained:
 
     @property
     def size(self) -> int:
-        """Bytes of all payloads."""
+        """Bytes of all of them, with what is said beside the payload."""
         return self._size
 
     def without(self, topic: str) -> tuple[int, int]:
         """How many there are apart from that topic, and their bytes."""
         old = self.messages.get(topic)
-        return len(self.messages) - (old is not None), self._size - (0 if old is None else len(old.payload))
+        return len(self.messages) - (old is not None), self._size - (0 if old is None else size_of_kept(old))
 
     def set(self, message: Message) -> Put:
         """Keep it, or with an empty payload forget what there is; what is to be written for that.
@@ -151,7 +151,7 @@ class Retained:
 
     def _keep(self, message: Message) -> None:
         self.messages[message.topic] = message
-        self._size += len(message.payload)
+        self._size += size_of_kept(message)
 
     def forget(self, topic: str) -> None:
         """In memory; what is to be written for that is the caller's business."""
@@ -162,4 +162,4 @@ class Retained:
     def _take_out(self, topic: str) -> None:
         message = self.messages.pop(topic, None)
         if message is not None:
-            self._size -= len(message.payload)
+            self._size -= size_of_kept(message)

@@ -185,6 +185,7 @@ class Router:
         if old is not None:
             self.unsubscribe(session, old)
         session.held[held.subscription.id] = held
+        session.held_size += held.size
         if held.observation is not None:
             if self.observers is not None:
                 self.observers.subscribe(session, held)
@@ -208,8 +209,10 @@ class Router:
         """End it; what is not there may be ended, too."""
         self.settle()
         name = held.subscription.id
-        if session.held.pop(name, None) is None:
+        gone = session.held.pop(name, None)
+        if gone is None:
             return
+        session.held_size -= gone.size
         if held.observation is not None:
             if self.observers is not None:
                 self.observers.unsubscribe(session, held)

@@ -39,6 +39,18 @@ class Underway:
         elsewhere = self.outbound is not None and self.outbound.concerned
         return not self.copies and self.event.when is None and not elsewhere
 
+    @property
+    def told_unheard(self) -> bool:
+        """It is so, and the publisher may be told.
+
+        Of what is for a place or for certain people that would say whether somebody is there, which those who are there have not agreed to.
+        """
+        if not self.unheard:
+            return False
+        rights, event = None if self.publisher is None else self.publisher.rights, self.event
+        general = event.place is None and event.reach is None and event.to is None
+        return general or rights is None or rights.unrestricted
+
 
 def fresh(copies: list[Target], key: str) -> list[Target]:
     """Without those who had it already, from the broker where they were before."""

@@ -57,6 +57,11 @@ class SessionLifecycle:
     def __post_init__(self) -> None:
         self.redelivery = Redelivery(self.journal, self.router, self.now)
 
+    def check_owner(self, client: str, principal: Principal) -> None:
+        """``Denied`` if there is a session of that name, and it belongs to another user."""
+        if client in self.sessions.all:
+            principal.check_ownership(self.sessions.users.get(client))
+
     def enter(
         self,
         packet: ConnectPacket,
@@ -67,10 +72,7 @@ class SessionLifecycle:
         then: Callable[[Session, bool, JournalFailed | None], None],
     ) -> None:
         """Give the client its session; ``then`` is told whether it was there before, once that is on disk."""
-        old = self.sessions.all.get(client)
-        if old is not None:
-            # Before anything changes: the session that is taken over belongs to a user.
-            principal.check_ownership(self.sessions.users.get(client))
+        self.check_owner(client, principal)  # before anything changes
         before = self.conversations.pop(client, None)
         if before is not None:
             before.taken_over()

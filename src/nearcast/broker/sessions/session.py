@@ -123,6 +123,11 @@ class Held:
     observation: Observation | None = None
     """It is about clients, not about events."""
 
+    @property
+    def size(self) -> int:
+        """Characters of what it asks for beside the filter: its area, above all."""
+        return sum(len(value) for _, value in self.properties)
+
 
 @dataclass(slots=True, eq=False)
 class Outgoing:
@@ -234,6 +239,9 @@ class Session:
 
     connection: Wire | None = None
     held: dict[str, Held] = field(default_factory=dict)
+    held_size: int = 0
+    """Of all of them."""
+
     queue: Queue = field(default_factory=Queue)
     in_flight: dict[int, Outgoing] = field(default_factory=dict)
     incoming: set[int] = field(default_factory=set)

@@ -26,7 +26,7 @@ from nearcast.model.subscription import Subscription
 from nearcast.model.time import Instant
 from nearcast.mqtt import names
 from nearcast.mqtt.publication import delivered_event
-from nearcast.mqtt.requests import SubscriptionRequest, subscription_request, unsubscribed_id
+from nearcast.mqtt.requests import SubscriptionRequest, Words, subscription_request, unsubscribed_id
 
 Properties = Sequence[tuple[str, str]]
 Subscribed = Callable[[list[SubAckReasonCode], str | None], None]
@@ -66,12 +66,17 @@ class Subscribing:
     most: int = 1_000
     """Subscriptions of one client."""
 
+    most_bytes: int = 256 * 1024
+    """Of their areas and filters, together."""
+
     def subscribe(
         self, session: Session, principal: Principal, packet: SubscribePacket, acknowledge: Subscribed
     ) -> None:
         """Every filter by itself: one that is refused does not harm the others."""
         codes: list[SubAckReasonCode] = []
         new: set[str] = set()
+        size, said = session.held_size, sum(len(value) for _, value in packet.user_properties)
+        words = Words()
         accepted: list[tuple[Held, SubscriptionRequest, TopicFilter, bool]] = []
         puts: list[Put] = []
         entries: list[SubscriptionEntry] = []
@@ -79,19 +84,26 @@ class Subscribing:
         now = self.now()
         for wanted in packet.topic_filters:
             try:
-                request = subscription_request(wanted.pattern, packet.user_properties)
-                held = self._checked(principal, request, wanted, packet.subscription_id, now)
-                if request.id not in session.held:
+                request = subscription_request(wanted.pattern, packet.user_properties, words)
+                known = session.held.get(request.id)
+                # Both before more is made of it: so what is refused costs little.
+                if known is None and request.id not in new and len(session.held) + len(new) >= self.most:
+                    raise QuotaExceeded(f"a client may hold {self.most} subscriptions; give one up first")
+                # What stands in a prefix is in the topic filter.
+                growth = said + (len(request.filter) if request.addressed else 0) - (known.size if known else 0)
+                if growth > 0 and size + growth > self.most_bytes:
+                    raise QuotaExceeded(
+                        f"areas and filters of a client's subscriptions have at most {self.most_bytes} characters together; give one up first"
+                    )
+                held = self._checked(principal, request, wanted, packet.subscription_id, now, words)
+                size += held.size - (0 if known is None else known.size)
+                if known is None:
                     new.add(request.id)
-                    if len(session.held) + len(new) > self.most:
-                        new.discard(request.id)
-                        raise QuotaExceeded(f"a client may hold {self.most} subscriptions; give one up first")
             except NearcastError as error:
                 codes.append(_refusal(error))
                 why = why or str(error)
                 continue
-            known = held.subscription.id in session.held
-            accepted.append((held, request, wanted, known))
+            accepted.append((held, request, wanted, known is not None))
             codes.append(GRANTED[held.qos])
             if session.durable:
                 puts.append(self.sessions.subscription_row(session, held.subscription.id, row_of(held)))
@@ -133,11 +145,14 @@ class Subscribing:
         wanted: TopicFilter,
         identifier: int | None,
         now: Instant,
+        words: Words,
     ) -> Held:
         relative = request.area is not None and request.area.is_relative
         if request.group is not None and (relative or request.since is not None):
             raise InvalidTopic("members of a shared subscription have no place and no past in common; leave both out")
-        held = held_of(request, int(wanted.max_qos), wanted.no_local, wanted.retain_as_published, identifier, now)
+        held = held_of(
+            request, int(wanted.max_qos), wanted.no_local, wanted.retain_as_published, identifier, now, words
+        )
         if request.observation is not None:
             principal.check_observation(request.observation.area)
         else:
@@ -246,13 +261,14 @@ def held_of(
     retain_as_published: bool,
     identifier: int | None,
     now: Instant,
+    words: Words | None = None,
 ) -> Held:
     if request.observation is not None:
         qos = min(qos, 1)  # nothing is told twice in one life of the broker, and more is not promised
     return Held(
         request.filter,
         request.name,
-        request.subscription(now, qos, no_local=no_local),
+        request.subscription(now, qos, no_local=no_local, words=words),
         qos,
         no_local,
         retain_as_published,

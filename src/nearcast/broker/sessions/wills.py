@@ -10,7 +10,7 @@ from typing import Final
 from mqtt5 import Will
 
 from nearcast.broker.access.limits import Quotas
-from nearcast.broker.publishing.message import Message
+from nearcast.broker.publishing.message import Message, size_of_kept
 from nearcast.broker.publishing.publishing import Publishing
 from nearcast.broker.sessions.session import Session
 from nearcast.broker.sessions.sessions import Departed, Sessions, WillRow
@@ -88,7 +88,7 @@ class Wills:
             read.topic,
             will.payload,
             will.qos,
-            will.retain and self._may_retain(read.topic, will.payload),
+            will.retain,
             None if will.expiry is None else now + will.expiry * MICROSECONDS,
             will.payload_format,
             will.content_type,
@@ -98,16 +98,17 @@ class Wills:
             tuple(delivery_properties(event)),
             event.id,
         )
+        message.retain = will.retain and self._may_retain(message)
         try:
             self.publishing.event(event, message, session, _unheard, read.channel, archived=read.addressed, meter=meter)
         except QuotaExceeded as error:
             log.info("the will of client %r is not published: %s", session.client, error)
 
-    def _may_retain(self, topic: str, payload: bytes) -> bool:
-        others, size = self.publishing.retained.without(topic)
+    def _may_retain(self, message: Message) -> bool:
+        others, size = self.publishing.retained.without(message.topic)
         try:
-            if payload:
-                self.quotas.check_retained(others, size + len(payload))
+            if message.payload:
+                self.quotas.check_retained(others, size + size_of_kept(message))
         except QuotaExceeded:
             return False  # who is there hears it all the same
         return True

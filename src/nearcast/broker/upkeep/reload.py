@@ -164,6 +164,7 @@ class Reloading:
             broker.services.admission.change(settings.limits)
             broker.services.callers.change(settings.limits)
             broker.subscribing.most = settings.limits.subscriptions_per_client
+            broker.subscribing.most_bytes = int(settings.limits.subscription_bytes_per_client)
         broker.access.adopt(prepared.access)
         for number, conversation in enumerate(list(broker.services.open), 1):
             conversation.judge_again(limits_changed=limits_changed)

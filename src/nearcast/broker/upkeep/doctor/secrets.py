@@ -13,6 +13,7 @@ from nearcast.broker.access.users import read_users
 from nearcast.broker.settings import BrokerSettings
 from nearcast.broker.upkeep.doctor.findings import Finding, note, ok, problem, warning
 from nearcast.errors import InvalidSettings
+from nearcast.journal.database import FILE
 
 _SOON: Final = timedelta(days=30)
 _NEW: Final = "renew it, then `kill -HUP` the broker"
@@ -70,8 +71,19 @@ def users(settings: BrokerSettings) -> Iterator[Finding]:
         yield problem("users", str(error), "mend that line: until then the broker goes on with the users that it knows")
         return
     yield ok("users", f"{len(found)} in {path}")
-    for each in (path, settings.data / "identities.db"):
+    for each in _secret_files(settings):
         yield from _private(each)
+
+
+def _secret_files(settings: BrokerSettings) -> Iterator[Path]:
+    """Who may read them can be somebody else, or find out who somebody is."""
+    yield settings.passwords
+    yield settings.data / "identities.db"
+    yield settings.data / "journal" / FILE
+    jwt, federation = settings.access.jwt, settings.federation
+    for path in (None if jwt is None else jwt.secret, federation.secret_file):
+        if path is not None:
+            yield path
 
 
 def _private(path: Path) -> Iterator[Finding]:
