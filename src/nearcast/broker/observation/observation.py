@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from nearcast.broker.observation.happenings import MOMENT, MOMENTS, STAY, Particular, in_order
+from nearcast.broker.observation.happenings import CROSS, ENTER, LEAVE, MOMENT, MOMENTS, STAY, Particular, in_order
 from nearcast.broker.observation.notices import Notices, Telling
 from nearcast.broker.observation.stays import Later, Stays
 from nearcast.broker.observation.watches import Moving, Passed, Step, Watch, Watches
@@ -20,7 +20,7 @@ from nearcast.broker.sessions.sessions import Sessions
 from nearcast.journal import Journal, Put
 from nearcast.matching.fences import Passages
 from nearcast.model.evaluation import evaluate
-from nearcast.model.presence import Kind, Stay, Way, passages_in, stays_on
+from nearcast.model.presence import Kind, Stay, Way, stays_on
 from nearcast.model.time import Instant, to_text
 from nearcast.mqtt.observations import Consent
 
@@ -191,7 +191,7 @@ class Observation:
         for each in self._watches.covering(steps):
             self._pass(steps, each, found, puts)
         if moving is not None:
-            for each in self._watches.visited(moving):
+            for each in self._watches.passed(moving):
                 self._pass(steps, each, found, puts)
             passed = self._watches.passages(moving)
         if self._watches.is_around:
@@ -212,9 +212,13 @@ class Observation:
         if wanted.who is not None and wanted.who != who:
             return
         more = APPEARED if way.before is None else GONE if way.after is None else None
-        for each in passages_in(visits):
-            what = each.kind.value
-            found.append(Particular(number, each.share, MOMENT[what], watch, who, what, None, more))
+        for entered, left in visits:  # as ``passages_of``, of which each makes objects
+            if entered > 0.0:
+                found.append(Particular(number, entered, ENTER, watch, who, "enter", None, more))
+            if left < 1.0:
+                found.append(Particular(number, left, LEAVE, watch, who, "leave", None, more))
+                if entered > 0.0:
+                    found.append(Particular(number, left, CROSS, watch, who, "cross", None, more))
         if wanted.stay is not None:
             stays, visit = stays_on(visits, way, wanted.stay, watch.stays.get(who))
             for share, at in stays:
@@ -251,7 +255,8 @@ class Observation:
                 current, who = number, steps[number][0].client
                 permitted, noted = {}, set()
             if fence < 0:
-                self._tell_particular(telling, steps[number][1], found[~fence])
+                told = found[~fence]
+                self._tell_particular(telling, steps[number][1], told, permitted if told.who == who else {})
                 continue
             watch = watches[fence]
             if watch is None or not watch.moments[moment]:
@@ -270,11 +275,14 @@ class Observation:
         puts += telling.puts
         return Told(puts, [session for session, _ in steps], telling.then) if puts else None
 
-    def _tell_particular(self, telling: Telling, way: Way, told: Particular) -> None:
+    def _tell_particular(self, telling: Telling, way: Way, told: Particular, permitted: dict[Session, bool]) -> None:
         watch, who = told.watch, told.who
-        if told.kind != Kind.NEAR and not watch.moments[told.moment]:
+        if told.kind != "near" and not watch.moments[told.moment]:
             return
-        if not self._permits(watch.session, who) or not self._may_tell(watch, who):
+        may = permitted.get(watch.session)
+        if may is None:
+            may = permitted[watch.session] = self._permits(watch.session, who)
+        if not may or not (watch.is_plain or self._may_tell(watch, who)):
             return
         at, place = way.at(told.share), told.place or way.place(told.share)
         self._told += 1

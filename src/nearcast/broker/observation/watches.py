@@ -24,6 +24,8 @@ Key = tuple[str, str]
 
 Step = tuple[Session, Way]
 
+FEW: Final = 4
+
 
 @dataclass(slots=True, eq=False)
 class Watch:
@@ -86,6 +88,11 @@ class Moving:
     end_lon: Floats
     left: Int64s
     came: Int64s
+
+    @property
+    def are_few(self) -> bool:
+        """Then columns cost more than they save."""
+        return len(self.step) < FEW
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Moving | None:
@@ -236,15 +243,16 @@ class Watches:
                     for watch in fences.covering(point):
                         yield Passed(number, watch, visits)
 
-    def visited(self, moving: Moving) -> Iterator[Passed]:
-        """All fences of which somebody asks who stays, and which these ways pass."""
-        if len(self._visited):
-            for way, watch, visits in self._visited.passed(moving.lat, moving.lon, moving.end_lat, moving.end_lon):
-                yield Passed(int(moving.step[way]), watch, visits)
+    def passed(self, moving: Moving) -> Iterator[Passed]:
+        """The fences that these ways pass, if of each is to be known who passed it: those of stays, and all of them if there are few ways."""
+        for fences in (self._visited, self._fences) if moving.are_few else (self._visited,):
+            if len(fences):
+                for way, watch, visits in fences.passed(moving.lat, moving.lon, moving.end_lat, moving.end_lon):
+                    yield Passed(int(moving.step[way]), watch, visits)
 
     def passages(self, moving: Moving) -> Passages[Watch] | None:
-        """All others that they pass: there may be thousands."""
-        if not len(self._fences):
+        """All others: there may be thousands."""
+        if moving.are_few or not len(self._fences):
             return None
         return self._fences.passages(moving.lat, moving.lon, moving.end_lat, moving.end_lon)
 
