@@ -158,6 +158,7 @@ def test_two_who_move_come_near_each_other(tmp_path: Path) -> None:
             assert [(each["who"], each["what"], each["near"], each["metres"]) for each in notices] == [
                 ("bob", what, "ada", 100) for what in ("enter", "leave", "cross")
             ]
+            await move(ada, INSIDE)  # until now, while he passed
             ada.publish(POSITION, BEYOND)  # now it is she who comes
             notice = await told(ada)
             assert (notice["who"], notice["what"], notice["lat"]) == ("bob", "enter", 49.872)

@@ -18,12 +18,13 @@ from tests.broker.in_memory import Client, InMemory
 from tests.clocks import HandClock
 
 from nearcast.broker.core import Broker
+from nearcast.broker.observation.standing import WAYS as REMEMBERED
 from nearcast.broker.settings import BrokerSettings
 from nearcast.model.area import Area, Circle, Rectangle
 from nearcast.model.area_text import area_text
 from nearcast.model.fixes import Fix, FixOrder, FixRules, Treatment
 from nearcast.model.geometry import Point
-from nearcast.model.presence import Stay, Way, happening, meeting, stays_on, still_there, visits_on
+from nearcast.model.presence import Stay, Way, Whereabouts, happening, meeting, stays_on, still_there, visits_on
 from nearcast.model.time import MICROSECONDS, Instant, to_text
 
 CENTRE = Point(49.87, 8.65)
@@ -49,6 +50,11 @@ class Known:
     at: Instant = 0
     observable: bool = False
     stays: dict[str, Stay] = field(default_factory=dict)
+    ways: list[Way] = field(default_factory=list)
+    """How it came where it is, as far as anybody knows who may be told."""
+
+    def whereabouts(self) -> Whereabouts | None:
+        return None if self.fixed is None else Whereabouts(self.fixed, tuple(self.ways[-REMEMBERED:]))
 
 
 @dataclass
@@ -81,14 +87,16 @@ class Oracle:
         known = self.walkers[name]
         if known.order.treat(fix, clock, RULES) is Treatment.PLAIN:
             at = clock if fix.said is None else max(min(fix.said, clock), known.at)
-            self.moved(name, Way(known.fixed, known.at, fix.point, at))
+            way = Way(known.fixed, known.at, fix.point, at)
+            self.moved(name, way)
+            known.ways += [way] if known.fixed is not None else []
             known.fixed, known.at = fix.point, at
 
     def forget(self, name: str, clock: Instant) -> None:
         known = self.walkers[name]
         if known.fixed is not None:
             self.moved(name, Way(known.fixed, known.at, None, clock))
-        known.fixed, known.order = None, FixOrder()
+        known.fixed, known.order, known.ways = None, FixOrder(), []
 
     def moved(self, name: str, way: Way) -> None:
         known = self.walkers[name]
@@ -108,13 +116,13 @@ class Oracle:
         others = [other for other in self.names[1:] if self.walkers[other].observable and self.walkers[other].fixed]
         anchor = self.walkers[self.names[0]]
         pairs = (
-            [(other, self.walkers[other].fixed) for other in others]
+            [(other, self.walkers[other].whereabouts()) for other in others]
             if name == self.names[0]
-            else [(name, anchor.fixed)]
+            else [(name, anchor.whereabouts())]
         )
-        for who, standing in pairs:
-            if standing is not None and anchor.observable:
-                for passage in meeting(NEAR, standing, way):
+        for who, whereabouts in pairs:
+            if whereabouts is not None and anchor.observable:
+                for passage in meeting(NEAR, whereabouts, way, tuple(known.ways[-REMEMBERED:])):
                     told = ("near", passage.kind.value, "beside", to_text(way.at(passage.share)))
                     found.append((passage.share, FIRST[passage.kind.value], who, told))
         for _, _, who, told in sorted(found, key=lambda each: each[:2]):
@@ -126,7 +134,14 @@ class Oracle:
             known.stays = {fence: Stay(clock) for fence, area in self.fences.items() if area.covers(known.fixed)}
         elif not observable:
             known.stays = {}
+        if observable != known.observable:
+            known.ways = []
         known.observable = observable
+
+    def falls(self) -> None:
+        """The broker: of how somebody came where it is, it knows nothing afterwards."""
+        for known in self.walkers.values():
+            known.ways = []
 
 
 FIRST = {"enter": 0, "stay": 1, "leave": 2, "cross": 3}
@@ -236,6 +251,7 @@ async def scenario(script: list[tuple[Any, ...]]) -> None:
                     await rig.quiet()
                     packets += rig.clients[OBSERVER].got()
                     rig.broker.close()
+                    oracle.falls()
                     rig = Rig(folder, clock)
                     await rig.everybody()
             if what != "report":

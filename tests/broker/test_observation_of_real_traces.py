@@ -83,6 +83,7 @@ def test_what_is_told_of_people_on_recorded_ways_is_what_the_definition_says(tmp
                     await rig.quiet()
                     packets += rig.clients[OBSERVER].got()
                     rig.broker.close()
+                    oracle.falls()
                     rig = Rig(tmp_path, clock, names, FENCES)
                     await rig.everybody()
             await rig.quiet()

@@ -19,9 +19,8 @@ from nearcast.broker.observation import stays, watches
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.server import Server
 from nearcast.broker.sessions.session import Session
-from nearcast.model.geometry import Point
 from nearcast.model.passage import Passage
-from nearcast.model.presence import Way, meeting
+from nearcast.model.presence import Way, Whereabouts, meeting
 from nearcast.model.time import MICROSECONDS, to_text
 
 
@@ -127,9 +126,9 @@ def test_who_asks_for_far_around_does_not_have_others_looked_at_who_ask_for_near
     """The farthest of all was the distance for everybody: one subscription of 19,000 km made each report 35 times as dear."""
     looked: list[float] = []
 
-    def counting(metres: float, standing: Point, way: Way) -> tuple[Passage, ...]:
+    def counting(metres: float, other: Whereabouts, way: Way, own: tuple[Way, ...]) -> tuple[Passage, ...]:
         looked.append(metres)
-        return meeting(metres, standing, way)
+        return meeting(metres, other, way, own)
 
     monkeypatch.setattr(watches, "meeting", counting)
 
@@ -198,3 +197,27 @@ def test_who_changes_its_permission_again_and_again_has_queues_looked_through_on
             assert server.broker.observation.statistics().waiting == 0
 
     broker(tmp_path, scenario)
+
+
+def test_two_whose_ways_cross_between_two_reports_have_met() -> None:
+    """Each was compared with where the other one stood at its last report: there neither came by."""
+
+    async def scenario() -> None:
+        async with in_memory() as rig:
+            ada, bob = [await rig.connect(name) for name in ("ada", "bob")]
+            asked = [TopicFilter("$nearcast/presence/near/+", max_qos=QoS.AT_MOST_ONCE)]
+            ada.say(SubscribePacket(1, asked, user_properties=[("nc-area", "50")]))
+            bob.say(PublishPacket(OBSERVABLE, b"true"))
+            for hers, his in ((b"49.87,8.6486", b"49.8691,8.65"), (b"49.87,8.6514", b"49.8709,8.65")):
+                rig.clock.time += 60 * MICROSECONDS
+                ada.say(PublishPacket(POSITION, hers))
+                bob.say(PublishPacket(POSITION, his))
+                await rig.quiet()
+            notices = [json.loads(payload) for payload in ada.payloads()]
+            assert [(notice["who"], notice["what"]) for notice in notices] == [
+                ("bob", what) for what in ("enter", "leave", "cross")
+            ]
+            middle = [(notice["lat"], notice["lon"]) for notice in notices]
+            assert all(abs(lat - 49.87) < 0.0005 and lon == 8.65 for lat, lon in middle)
+
+    asyncio.run(scenario())

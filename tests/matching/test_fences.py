@@ -66,8 +66,16 @@ def worlds(draw: st.DrawFn) -> tuple[dict[int, Area], list[int], list[Way]]:
 
 
 def found_by(index: FenceIndex[int], ways: list[Way]) -> dict[tuple[int, int], tuple[Visit, ...]]:
-    columns = (np.array(column) for column in zip(*((a.lat, a.lon, b.lat, b.lon) for a, b in ways), strict=True))
-    return {(passed.way, passed.key): passed.visits for passed in index.passed(*columns)}
+    lat, lon, end_lat, end_lon = (
+        np.array(column) for column in zip(*((a.lat, a.lon, b.lat, b.lon) for a, b in ways), strict=True)
+    )
+    found = {(passed.way, passed.key): passed.visits for passed in index.passed(lat, lon, end_lat, end_lon)}
+    columns = index.passages(lat, lon, end_lat, end_lon)
+    rows = zip(*(column.tolist() for column in columns[:4]), strict=True)
+    assert sorted((way, columns.keys[fence], (entered, left)) for way, fence, entered, left in rows) == sorted(
+        (*pair, visit) for pair, there in found.items() for visit in there
+    )
+    return found
 
 
 def due(areas: dict[int, Area], ways: list[Way]) -> dict[tuple[int, int], tuple[Visit, ...]]:

@@ -9,7 +9,7 @@ Fences that are new are tested one by one until there are enough of them to buil
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -50,6 +50,21 @@ class Passed(NamedTuple, Generic[K]):
     way: int
     key: K
     visits: tuple[Visit, ...]
+
+
+class Passages(NamedTuple, Generic[K]):
+    """The same in columns, a row for each visit, for whoever has very many of them; ways and fences in any order.
+
+    Good until the index is asked again, or a fence is put or removed.
+    """
+
+    way: Int32s
+    fence: Int32s
+    """The number of it among ``keys``."""
+
+    entered: Floats
+    left: Floats
+    keys: Sequence[K | None]
 
 
 class FenceIndex(Generic[K]):
@@ -117,12 +132,30 @@ class FenceIndex(Generic[K]):
 
     def passed(self, lat: Floats, lon: Floats, end_lat: Floats, end_lon: Floats) -> Iterator[Passed[K]]:
         """All fences that each of the ways enters, leaves or crosses; ways in their order, fences in any."""
-        return (Passed(*row) for row in self.rows(lat, lon, end_lat, end_lon))
+        met, found, resolved = self._meet(lat, lon, end_lat, end_lon)
+        columns = (column[:found].tolist() for column in met[:-1])
+        for way, fence, entered, left, doubtful in zip(*columns, strict=True):
+            key = self._keys[fence]
+            there = resolved.get((way, fence), ()) if doubtful == OPEN else ((entered, left),)
+            if there and key is not None:
+                yield Passed(way, key, there)
 
-    def rows(
+    def passages(self, lat: Floats, lon: Floats, end_lat: Floats, end_lon: Floats) -> Passages[K]:
+        """The same, in columns."""
+        met, found, resolved = self._meet(lat, lon, end_lat, end_lon)
+        columns: list[Any] = [column[:found] for column in met[:4]]
+        if resolved:
+            sure = met.open[:found] != OPEN
+            more = [(*pair, *visit) for pair, there in resolved.items() for visit in there]
+            parts = zip(columns, zip(*more, strict=True) if more else [()] * 4, strict=True)
+            columns = [np.append(known[sure], np.array(new, known.dtype)) for known, new in parts]
+        way, fence, entered, left = columns
+        return Passages(way, fence, entered, left, self._keys)
+
+    def _meet(
         self, lat: Floats, lon: Floats, end_lat: Floats, end_lon: Floats
-    ) -> Iterator[tuple[int, K, tuple[Visit, ...]]]:
-        """The same as plain tuples, for whoever has very many of them."""
+    ) -> tuple[Met, int, dict[tuple[int, int], tuple[Visit, ...]]]:
+        """What the kernel found, and how much; and what the model says of the ways and fences that it left open."""
         self._build()
         met = self._met
         met.progress[kernels.NEXT] = met.progress[kernels.FOUND] = 0
@@ -131,18 +164,15 @@ class FenceIndex(Generic[K]):
         while kernels.ways(self._columns, many, self._built, self._grid, each, met, self._scratch) == kernels.FULL:
             self._met = met = _room(2 * len(met.way), met)
         found = int(met.progress[kernels.FOUND])
-        columns = (column[:found].tolist() for column in met[:-1])
-        for way, fence, entered, left, doubtful in zip(*columns, strict=True):
-            key, area = self._keys[fence], self._areas[fence]
-            if area is None or key is None:
-                continue
-            if doubtful != OPEN:
-                yield way, key, ((entered, left),)
-                continue
+        resolved: dict[tuple[int, int], tuple[Visit, ...]] = {}
+        doubtful = np.flatnonzero(met.open[:found])
+        for way, fence in zip(met.way[doubtful].tolist(), met.fence[doubtful].tolist(), strict=True):
+            area = self._areas[fence]
+            assert area is not None  # or the kernel had passed over it
             self._left_to_the_model += 1
-            exactly = visits(area, Point(lat[way], lon[way]), Point(end_lat[way], end_lon[way]))
-            if exactly and exactly != ((0.0, 1.0),):
-                yield way, key, exactly
+            there = visits(area, Point(lat[way], lon[way]), Point(end_lat[way], end_lon[way]))
+            resolved[way, fence] = () if there == ((0.0, 1.0),) else there
+        return met, found, resolved
 
     def covering(self, point: Point) -> Iterator[K]:
         """The fences that somebody there is in."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Visit = tuple[float, float]
 """Shares of the way, from 0 to 1, between which the area covers it."""
 
-_AT_ONCE: Final = math.ulp(0.0)
+AT_ONCE: Final = math.ulp(0.0)
 _IN_THE_END: Final = math.nextafter(1.0, 0.0)
 
 _NOTHING: Final = 1e-12
@@ -91,7 +91,7 @@ def with_ends(found: Iterable[Visit], *, first: bool, last: bool) -> tuple[Visit
         else:
             merged.append((entered, left))
     if merged and not first and merged[0][0] == 0.0:  # outside at the start itself, and inside at once
-        merged[0] = _AT_ONCE, max(_AT_ONCE, merged[0][1])
+        merged[0] = AT_ONCE, max(AT_ONCE, merged[0][1])
     if merged and not last and merged[-1][1] == 1.0:
         merged[-1] = min(merged[-1][0], _IN_THE_END), _IN_THE_END
     return tuple(merged)

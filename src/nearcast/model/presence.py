@@ -8,19 +8,24 @@ This is the definition; whoever finds it faster is compared with it.  It goes by
   ends, *disappears*: if it was in the area, it leaves it.  So whoever entered leaves some day.
 - It *stays* if it has been in the area for so long without leaving it.  That is known when the clock says so and no report has said otherwise,
   or when a report says that it has left meanwhile, but after long enough.  Once for each visit.
-- Two clients are near each other if they are within so many metres.  When one of them moves, the other one stands where it was last for sure, and
-  the way of the first may enter, leave and cross the circle around it.  It is the same whoever of the two moves: distance is symmetric.
+- Two clients are near each other if they are within so many metres.  When a report says on which way one of them has come, the other one was
+  meanwhile on those ways that it has reported already, and has stood at the end of them since.  So two who have passed each other are told of it
+  with the second of both reports, although neither way leads past where the other one stood: what counts is how they moved as seen from each other,
+  straight between any two reports.  Before and after the way they are near or not as the last reports say, which is what was told.  A meeting
+  that was told with the first report, since the other one was thought to stand, is not told again.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from nearcast.model.area import Area, Circle
-from nearcast.model.geometry import Point, computed_point
-from nearcast.model.passage import Passage, Visit, passages_of, visits
+from nearcast.model.geometry import Point, computed_point, offset
+from nearcast.model.passage import AT_ONCE, Passage, Visit, chord, passages_of, visits, with_ends
 from nearcast.model.time import Instant
 
 
@@ -87,9 +92,86 @@ def happening(area: Area, way: Way) -> tuple[Passage, ...]:
     return tuple(passage for visit in visits_on(area, way) for passage in passages_of(visit))
 
 
-def meeting(metres: float, standing: Point, way: Way) -> tuple[Passage, ...]:
-    """The same between somebody who moves and somebody who stands, for who wants to know of those within so many metres."""
-    return happening(Circle(metres, standing), way)
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where somebody was whom somebody else may have met on a way."""
+
+    point: Point
+    """Where it is known to be last; it has stood there since."""
+
+    ways: tuple[Way, ...] = ()
+    """The newest of those that led there, one behind the other, oldest first; before them it stood where they begin."""
+
+    def at(self, when: Instant) -> Point:
+        if not self.ways:
+            return self.point
+        way = self.ways[bisect_left(self.ways, when, hi=len(self.ways) - 1, key=_came)]
+        return way.place(way.share(when))
+
+
+def met_on(metres: float, other: Whereabouts, way: Way, own: tuple[Way, ...] = ()) -> tuple[Visit, ...]:
+    """When somebody on its way was within so many metres of somebody else, who may have moved meanwhile; ``own`` are its ways before that one.
+
+    The other one may have reported a way on which it came to, or went from where this one was last.  That was told then, and is not told again.
+    """
+    found, before = _near_on(metres, other, way), way.before
+    if before is None or not found or not other.ways:
+        return found
+    if len(found) > 1 and found[0] == (0.0, 0.0):
+        found = (0.0, found[1][1]), *found[2:]  # it was told to be near before it was
+    earlier = Whereabouts(before, own)
+    seen = ((each, _near_on(metres, earlier, each)) for each in _meanwhile(other, way))
+    # Of what was told then, that counts for which this one was thought to stand.
+    left_then = [
+        (each, entered > 0.0)
+        for each, then in seen
+        for entered, left in then
+        if left < 1.0 and each.at(left) > way.left
+    ]
+
+    def is_told(entered: float, left: float) -> bool:
+        since, until = way.at(entered), way.at(left)
+        return any(
+            (crossed or entered == AT_ONCE) and each.left < until and each.came > since for each, crossed in left_then
+        )
+
+    return tuple(
+        (entered, left) for entered, left in found if entered <= 0.0 or left >= 1.0 or not is_told(entered, left)
+    )
+
+
+def _near_on(metres: float, other: Whereabouts, way: Way) -> tuple[Visit, ...]:
+    circle, meanwhile = Circle(metres, other.point), _meanwhile(other, way)
+    before, after = way.before, way.after
+    if before is None or after is None or not meanwhile:
+        return visits_on(circle, way)
+    turns = {turn for each in meanwhile for turn in (each.left, each.came) if way.left < turn < way.came}
+    found: list[Visit] = []
+    for since, until in pairwise([way.left, *sorted(turns), way.came]):
+        first, last = way.share(since), way.share(until)
+        began = offset(other.at(since), way.place(first))
+        ended = offset(other.at(until), way.place(last))
+        entered, left = chord(*began, *ended, metres)
+        if entered <= left:  # at its ends the same numbers as those of the pieces beside it
+            found.append((_between(first, last, entered), _between(first, last, left)))
+    return with_ends(found, first=circle.covers(before), last=circle.covers(after))
+
+
+def _meanwhile(other: Whereabouts, way: Way) -> list[Way]:
+    return [each for each in other.ways if each.came > way.left and each.left < way.came]
+
+
+def meeting(metres: float, other: Whereabouts, way: Way, own: tuple[Way, ...] = ()) -> tuple[Passage, ...]:
+    """The same between two clients, for who wants to know of those within so many metres."""
+    return tuple(passages_in(met_on(metres, other, way, own)))
+
+
+def _came(way: Way) -> Instant:
+    return way.came
+
+
+def _between(first: float, last: float, share: float) -> float:
+    return last if share >= 1.0 else first + share * (last - first)
 
 
 @dataclass(slots=True)

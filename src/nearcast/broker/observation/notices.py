@@ -16,7 +16,6 @@ import msgspec
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.journal import Journal, Put
-from nearcast.model.geometry import Point
 from nearcast.model.time import MICROSECONDS, Instant, to_text
 from nearcast.mqtt.observations import notice_topic
 from nearcast.mqtt.stream import V311
@@ -35,21 +34,19 @@ class NoticeRow(msgspec.Struct, frozen=True, array_like=True):
     identifiers: tuple[int, ...]
 
 
-def payload_of(
-    who: str, what: str, fence: str, at: Instant, place: Point, more: Mapping[str, object] | None = None
-) -> bytes:
-    """``who`` and ``fence`` are JSON already; a ten millionth of a degree is a centimetre."""
-    rest = "" if not more else "," + msgspec.json.encode(more)[1:-1].decode()
-    seconds, fraction = divmod(at, MICROSECONDS)
-    time = f"{_second(seconds)}.{fraction:06}Z" if fraction else f"{_second(seconds)}Z"
-    text = f'{{"who":{who},"what":"{what}","fence":{fence},"at":"{time}","lat":{place.lat:.7f},"lon":{place.lon:.7f}{rest}}}'
-    return text.encode()
+def ending_of(at: Instant, lat: float, lon: float, more: Mapping[str, object] | None = None) -> bytes:
+    """When and where something happened; a ten millionth of a degree is a centimetre.  (Bytes are put together in half the time of text.)"""
+    rest = b"}" if not more else b"," + msgspec.json.encode(more)[1:]
+    second, fraction = divmod(at, MICROSECONDS)
+    if fraction:
+        return b',"at":"%b.%06dZ","lat":%.7f,"lon":%.7f%b' % (_second(second), fraction, lat, lon, rest)
+    return b',"at":"%bZ","lat":%.7f,"lon":%.7f%b' % (_second(second), lat, lon, rest)
 
 
 @lru_cache(maxsize=4096)
-def _second(seconds: int) -> str:
+def _second(seconds: int) -> bytes:
     """Most notices of a moment are of the same second."""
-    return to_text(seconds * MICROSECONDS)[:-1]
+    return to_text(seconds * MICROSECONDS)[:-1].encode()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,8 +159,7 @@ class Telling:
         self._notices: Final = notices
         self._lasting: Final[list[Notice]] = []
         self._packets: Final[dict[Session, list[bytes]]] = {}
-        self._names: Final[dict[str, str]] = {}
-        self._topics: Final[dict[tuple[str, str], bytes]] = {}
+        self._beginnings: Final[dict[tuple[str, str, str], tuple[bytes, bytes]]] = {}
 
     def add(
         self,
@@ -172,32 +168,29 @@ class Telling:
         kind: str,
         what: str,
         at: Instant,
-        place: Point,
+        lat: float,
+        lon: float,
         more: Mapping[str, object] | None = None,
     ) -> None:
         session, held = watch.session, watch.held
-        name = self._names.get(who)
-        if name is None:
-            name = self._names[who] = msgspec.json.encode(who).decode()
-        payload = payload_of(name, what, watch.fence, at, place, more)
-        if held.qos:
-            topic = notice_topic(kind, who)
-            of = (who,) if watch.anchor is None else (who, watch.anchor)
-            if session.durable:
-                notice, put = self._notices.keep(session, held, topic, payload, of)
-                self._lasting.append(notice)
-                self.puts.append(put)
-            else:
-                self._notices.send(Notice(session, held, topic, payload, of))
+        beginning = self._beginnings.get((who, kind, what))
+        if beginning is None:
+            beginning = self._beginnings[who, kind, what] = _beginning(who, kind, what)
+        topic, payload = beginning[0], beginning[1] + watch.fence + ending_of(at, lat, lon, more)
+        if not held.qos:
+            packets = self._packets.get(session)
+            if packets is None:
+                packets = self._packets[session] = []
+            properties = watch.properties if session.version > V311 else b""
+            packets.append(_opening(len(topic) + len(properties) + len(payload)) + topic + properties + payload)
             return
-        head = self._topics.get((kind, who))
-        if head is None:
-            topic_bytes = notice_topic(kind, who).encode()
-            head = self._topics[kind, who] = len(topic_bytes).to_bytes(2) + topic_bytes
-        packets = self._packets.get(session)
-        if packets is None:
-            packets = self._packets[session] = []
-        packets.append(_packet(head, watch.properties if session.version > V311 else b"", payload))
+        name, of = notice_topic(kind, who), (who,) if watch.anchor is None else (who, watch.anchor)
+        if session.durable:
+            notice, put = self._notices.keep(session, held, name, payload, of)
+            self._lasting.append(notice)
+            self.puts.append(put)
+        else:
+            self._notices.send(Notice(session, held, name, payload, of))
 
     def send(self) -> None:
         """What nobody keeps."""
@@ -210,12 +203,16 @@ class Telling:
             self._notices.send(notice)
 
 
-def _packet(head: bytes, properties: bytes, payload: bytes) -> bytes:
-    """A PUBLISH of quality 0 (MQTT 5, 3.3): as ``stream.encode`` makes it, of parts that many have in common."""
-    length = len(head) + len(properties) + len(payload)
-    if 128 <= length < 16_384:  # nearly all
-        return bytes((0x30, length & 127 | 128, length >> 7)) + head + properties + payload
-    return b"\x30" + variable_length(length) + head + properties + payload
+def _beginning(who: str, kind: str, what: str) -> tuple[bytes, bytes]:
+    """The topic as it stands in packets, and the payload up to the name of the fence: the same for all that one client does at once."""
+    topic = notice_topic(kind, who).encode()
+    return len(topic).to_bytes(2) + topic, b'{"who":%b,"what":"%b","fence":' % (msgspec.json.encode(who), what.encode())
+
+
+@lru_cache(maxsize=4096)
+def _opening(length: int) -> bytes:
+    """Of a PUBLISH of quality 0 (MQTT 5, 3.3): as ``stream.encode`` makes it.  Notices differ in length by some bytes at most."""
+    return b"\x30" + variable_length(length)
 
 
 def variable_length(length: int) -> bytes:

@@ -6,26 +6,27 @@ error depends on it, only the notice does not come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from nearcast.broker.observation.happenings import CROSS, ENTER, LEAVE, MOMENT, MOMENTS, STAY, Particular, in_order
 from nearcast.broker.observation.notices import Notices, Telling
 from nearcast.broker.observation.stays import Later, Stays
-from nearcast.broker.observation.watches import Passed, Step, Watch, Watches
+from nearcast.broker.observation.watches import Moving, Passed, Step, Watch, Watches
 from nearcast.broker.presence import Presence, Told
 from nearcast.broker.sessions.session import Held, Session
 from nearcast.broker.sessions.sessions import Sessions
 from nearcast.journal import Journal, Put
+from nearcast.matching.fences import Passages
 from nearcast.model.evaluation import evaluate
-from nearcast.model.geometry import Point
 from nearcast.model.presence import Kind, Stay, Way, stays_on
 from nearcast.model.time import Instant, to_text
 from nearcast.mqtt.observations import Consent
 
 APPEARED: Final = {"reason": "appeared"}
-_FIRST: Final = {"enter": 0, "stay": 1, "leave": 2, "cross": 3}
 GONE: Final = {"reason": "gone"}
+NOWHERE: Final = Way(None, 0, None, 0)
 
 
 class Audit(Protocol):
@@ -47,12 +48,6 @@ class ObservationStatistics:
 
     waiting: int
     """On disk, for observers that have not confirmed them."""
-
-
-_Happening = tuple[int, float, int, Watch, str, str, str, Point | None, Mapping[str, object] | None]
-"""Something on a way, for one observer: the number of the way, the share of it, the order among what is at the same share, who watches, who is
-observed, the kind, what happened, where the observed one stands if it was another one who moved, and what else is told.  Sorted, they are
-in the order in which they happened.  Plain tuples: there are tens of thousands of them in a second."""
 
 
 class Observation:
@@ -134,6 +129,7 @@ class Observation:
                 puts += self._begin_stay(watch, client) if may else ()
         self._write(puts)
         if self._watches.is_around:
+            self._watches.stands(client, NOWHERE, observable=False)  # how it came there is from before
             self._place(client)
         if before is not None:
             for observer_name in self._notices.observers_of(client):
@@ -162,7 +158,7 @@ class Observation:
             position = self._presence.fixed(client)
             everybody = [] if position is None else [(client, position)]
             if position is None:
-                self._watches.stands(client, Way(None, 0, None, 0), observable=False)
+                self._watches.stands(client, NOWHERE, observable=False)
         for each, point in everybody:
             self._watches.stands(each, Way(None, 0, point, 0), observable=self._is_open(each))
 
@@ -189,79 +185,116 @@ class Observation:
         steps = [step for step in steps if self._concerns(*step)]
         if not steps:
             return None
-        found: list[_Happening] = []
+        found: list[Particular] = []
         puts: list[Put] = []
-        for passed in self._watches.passed(steps):
-            self._pass(steps, passed, found, puts)
+        moving, passed = Moving.of(steps), None
+        for each in self._watches.covering(steps):
+            self._pass(steps, each, found, puts)
+        if moving is not None:
+            for each in self._watches.passed(moving):
+                self._pass(steps, each, found, puts)
+            passed = self._watches.passages(moving)
         if self._watches.is_around:
             for number, (session, way) in enumerate(steps):
                 self._meet(number, session.client, way, found)
         self._stays.arm()
-        return self._tell(steps, found, puts)
+        return self._tell(steps, moving, passed, found, puts)
 
     def _concerns(self, session: Session, way: Way) -> bool:
         """Whether anybody may be told of it."""
         known = way.before is not None or way.after is not None
         return known and (self._is_open(session.client) or self._watches.is_anchor(session.client))
 
-    def _pass(self, steps: Sequence[Step], passed: Passed, found: list[_Happening], puts: list[Put]) -> None:
+    def _pass(self, steps: Sequence[Step], passed: Passed, found: list[Particular], puts: list[Put]) -> None:
         number, watch, visits = passed
         session, way = steps[number]
         wanted, who = watch.wanted, session.client
         if wanted.who is not None and wanted.who != who:
             return
         more = APPEARED if way.before is None else GONE if way.after is None else None
-        kinds = wanted.kinds
         for entered, left in visits:  # as ``passages_of``, of which each makes objects
-            if entered > 0.0 and "enter" in kinds:
-                found.append((number, entered, _order("enter", found), watch, who, "enter", "enter", None, more))
+            if entered > 0.0:
+                found.append(Particular(number, entered, ENTER, watch, who, "enter", None, more))
             if left < 1.0:
-                if "leave" in kinds:
-                    found.append((number, left, _order("leave", found), watch, who, "leave", "leave", None, more))
-                if entered > 0.0 and "cross" in kinds:
-                    found.append((number, left, _order("cross", found), watch, who, "cross", "cross", None, more))
+                found.append(Particular(number, left, LEAVE, watch, who, "leave", None, more))
+                if entered > 0.0:
+                    found.append(Particular(number, left, CROSS, watch, who, "cross", None, more))
         if wanted.stay is not None:
             stays, visit = stays_on(visits, way, wanted.stay, watch.stays.get(who))
             for share, at in stays:
                 since = {"since": to_text(at - wanted.stay)}
-                found.append((number, share, _order("stay", found), watch, who, "stay", "stay", None, since))
+                found.append(Particular(number, share, STAY, watch, who, "stay", None, since))
             puts += self._stays.set(watch, who, visit)
 
-    def _meet(self, number: int, client: str, way: Way, found: list[_Happening]) -> None:
+    def _meet(self, number: int, client: str, way: Way, found: list[Particular]) -> None:
         reason = APPEARED if way.before is None else GONE if way.after is None else {}
         for met in self._watches.met(number, client, way, observable=self._is_open(client)):
             watch = met.watch
             if watch.wanted.who is not None and watch.wanted.who != met.who:
                 continue
             more = {"near": watch.anchor, "metres": watch.wanted.metres, **reason}
-            standing = None if met.who == client else met.standing
-            for share, what in ((passage.share, passage.kind.value) for passage in met.passages):
-                found.append((number, share, _order(what, found), watch, met.who, "near", what, standing, more))
+            for share, moment in ((passage.share, MOMENT[passage.kind.value]) for passage in met.passages):
+                place = None if met.who == client else met.other.at(way.at(share))
+                found.append(Particular(number, share, moment, watch, met.who, "near", place, more))
 
-    def _tell(self, steps: Sequence[Step], found: list[_Happening], puts: list[Put]) -> Told | None:
+    def _tell(
+        self,
+        steps: Sequence[Step],
+        moving: Moving | None,
+        passed: Passages[Watch] | None,
+        found: Sequence[Particular],
+        puts: list[Put],
+    ) -> Told | None:
         telling = Telling(self._notices)
-        permitted: dict[tuple[Session, str], bool] = {}
-        found.sort()
         audit = self.audit
-        for number, share, _, watch, who, kind, what, standing, more in found:
-            pair = watch.session, who
-            may = permitted.get(pair)
+        watches: Sequence[Watch | None] = () if passed is None else passed.keys
+        current, who, permitted = -1, "", dict[Session, bool]()
+        noted = set[tuple[Session, int]]()
+        for number, moment, fence, at, lat, lon in in_order(moving, passed, found):
+            if number != current:
+                current, who = number, steps[number][0].client
+                permitted, noted = {}, set()
+            if fence < 0:
+                told = found[~fence]
+                self._tell_particular(telling, steps[number][1], told, permitted if told.who == who else {})
+                continue
+            watch = watches[fence]
+            if watch is None or not watch.moments[moment]:
+                continue
+            session, what = watch.session, MOMENTS[moment]
+            may = permitted.get(session)
             if may is None:
-                may = permitted[pair] = self._permits(watch.session, who)
+                may = permitted[session] = self._permits(session, who)
             if may and (watch.is_plain or self._may_tell(watch, who)):
-                way = steps[number][1]
-                at = way.at(share)
                 self._told += 1
-                telling.add(watch, who, kind, what, at, way.place(share) if standing is None else standing, more)
-                if audit is not None:
-                    audit.notified(watch.session, who, kind, at)
+                telling.add(watch, who, what, what, at, lat, lon)
+                if audit is not None and (session, moment) not in noted:
+                    noted.add((session, moment))  # once for each way is enough
+                    audit.notified(session, who, what, at)
         telling.send()
         puts += telling.puts
         return Told(puts, [session for session, _ in steps], telling.then) if puts else None
 
+    def _tell_particular(self, telling: Telling, way: Way, told: Particular, permitted: dict[Session, bool]) -> None:
+        watch, who = told.watch, told.who
+        if told.kind != "near" and not watch.moments[told.moment]:
+            return
+        may = permitted.get(watch.session)
+        if may is None:
+            may = permitted[watch.session] = self._permits(watch.session, who)
+        if not may or not (watch.is_plain or self._may_tell(watch, who)):
+            return
+        at, place = way.at(told.share), told.place or way.place(told.share)
+        self._told += 1
+        telling.add(watch, who, told.kind, MOMENTS[told.moment], at, place.lat, place.lon, told.more)
+        if self.audit is not None:
+            self.audit.notified(watch.session, who, told.kind, at)
+
     def _may_tell(self, watch: Watch, who: str) -> bool:
         """Whether the observer may know of it where that is, and wants to know of this one."""
-        anchor = watch.anchor
+        wanted, anchor = watch.wanted.who, watch.anchor
+        if wanted is not None and wanted != who:
+            return False
         if anchor is not None and anchor != who and not self._permits(watch.session, anchor):
             return False
         where = watch.held.subscription.where
@@ -284,7 +317,7 @@ class Observation:
             if Kind.STAY in watch.wanted.kinds and self._permits(watch.session, who) and self._may_tell(watch, who):
                 at = visit.since + length
                 self._told += 1
-                telling.add(watch, who, "stay", "stay", at, place, {"since": to_text(visit.since)})
+                telling.add(watch, who, "stay", "stay", at, place.lat, place.lon, {"since": to_text(visit.since)})
                 if self.audit is not None:
                     self.audit.notified(watch.session, who, "stay", at)
         telling.send()
@@ -296,8 +329,3 @@ class Observation:
     def _write(self, puts: Sequence[Put]) -> None:
         if puts:
             self._journal.write(puts=puts)
-
-
-def _order(what: str, found: list[_Happening]) -> int:
-    """At one moment somebody first enters, then has stayed, then leaves, and then has crossed."""
-    return _FIRST[what] << 40 | len(found)

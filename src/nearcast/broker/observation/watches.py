@@ -13,16 +13,18 @@ import numpy as np
 from nearcast.broker.observation.notices import properties_of
 from nearcast.broker.observation.standing import Standing
 from nearcast.broker.sessions.session import Held, Session
-from nearcast.matching.fences import FenceIndex
-from nearcast.model.geometry import Point
+from nearcast.matching.fences import FenceIndex, Passages
+from nearcast.matching.grid import Floats, Int64s
 from nearcast.model.passage import Passage, Visit
-from nearcast.model.presence import APPEARS, DISAPPEARS, Stay, Way, meeting
+from nearcast.model.presence import APPEARS, DISAPPEARS, Kind, Stay, Way, Whereabouts, meeting
 from nearcast.mqtt.observations import Observation
 
 Key = tuple[str, str]
 """The observer, and the id of its subscription."""
 
 Step = tuple[Session, Way]
+
+FEW: Final = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +34,7 @@ class Watch:
     session: Session
     held: Held
     wanted: Observation
-    fence: str
+    fence: bytes
     """The name that it gave, as JSON."""
 
     properties: bytes
@@ -42,7 +44,10 @@ class Watch:
     """The client around which it watches."""
 
     is_plain: bool
-    """It asks nothing of those whom it is told of, and lies around nobody."""
+    """It is about everybody, whatever they are, and lies around nobody."""
+
+    moments: tuple[bool, ...]
+    """Of what happens, what it asks for (``happenings``)."""
 
     stays: dict[str, Stay] = field(default_factory=dict)
     """Visits that are going on, if it asks for stays."""
@@ -52,17 +57,62 @@ class Watch:
         assert held.observation is not None
         wanted = held.observation
         anchor = (wanted.around or session.client) if wanted.area.is_relative else None
-        plain = anchor is None and held.subscription.where is None
-        name = msgspec.json.encode(held.name).decode()
-        return cls(session, held, wanted, name, properties_of(held.identifiers), anchor, plain)
+        plain = anchor is None and wanted.who is None and held.subscription.where is None
+        moments = tuple(kind in wanted.kinds for kind in (Kind.ENTER, Kind.STAY, Kind.LEAVE, Kind.CROSS))
+        name = msgspec.json.encode(held.name)
+        return cls(session, held, wanted, name, properties_of(held.identifiers), anchor, plain, moments)
 
     @property
     def key(self) -> Key:
         return self.session.client, self.held.subscription.id
 
 
-Passed = tuple[int, Watch, tuple[Visit, ...]]
-"""The number of a step, who watches the fence that was passed, and the visits."""
+class Passed(NamedTuple):
+    """Somebody passed a fence."""
+
+    step: int
+    watch: Watch
+    visits: tuple[Visit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Those ways of some steps that lead from one place to another, in columns."""
+
+    step: Int64s
+    """The number of it."""
+
+    lat: Floats
+    lon: Floats
+    end_lat: Floats
+    end_lon: Floats
+    left: Int64s
+    came: Int64s
+
+    @property
+    def are_few(self) -> bool:
+        """Then columns cost more than they save."""
+        return len(self.step) < FEW
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> Moving | None:
+        rows = [
+            (number, way.left, way.came, before.lat, before.lon, after.lat, after.lon)
+            for number, (_, way) in enumerate(steps)
+            if (before := way.before) is not None and (after := way.after) is not None and before != after
+        ]
+        if not rows:
+            return None
+        step, left, came, lat, lon, end_lat, end_lon = zip(*rows, strict=True)
+        return cls(
+            np.array(step, np.int64),
+            np.array(lat),
+            np.array(lon),
+            np.array(end_lat),
+            np.array(end_lon),
+            np.array(left, np.int64),
+            np.array(came, np.int64),
+        )
 
 
 class Met(NamedTuple):
@@ -74,8 +124,8 @@ class Met(NamedTuple):
     """Who is observed: the one who moves, or the one who stands."""
 
     passages: tuple[Passage, ...]
-    standing: Point
-    """Where the other one of the two is."""
+    other: Whereabouts
+    """Of the one of whom the way is not."""
 
 
 class _Ring:
@@ -98,7 +148,10 @@ class _Ring:
 class Watches:
     def __init__(self) -> None:
         self._watches: Final[dict[Key, Watch]] = {}
-        self._fences: Final[FenceIndex[Key]] = FenceIndex()
+        self._fences: Final[FenceIndex[Watch]] = FenceIndex()
+        self._visited: Final[FenceIndex[Watch]] = FenceIndex()
+        """Those of which somebody asks who stays: for them each visit is followed by itself."""
+
         self._staying: Final[dict[Key, Watch]] = {}
         self._observers: Final[dict[str, int]] = {}
         self._around: Final[dict[str, dict[Key, Watch]]] = {}
@@ -115,7 +168,7 @@ class Watches:
 
     @property
     def fences(self) -> int:
-        return len(self._fences)
+        return len(self._fences) + len(self._visited)
 
     @property
     def is_around(self) -> bool:
@@ -140,7 +193,7 @@ class Watches:
         self._watches[watch.key] = watch
         self._observers[watch.session.client] = self._observers.get(watch.session.client, 0) + 1
         if watch.anchor is None:
-            self._fences.put(watch.key, watch.wanted.area)
+            self._fences_of(watch).put(watch, watch.wanted.area)
             if watch.wanted.stay is not None:
                 self._staying[watch.key] = watch
         else:
@@ -160,7 +213,7 @@ class Watches:
             del self._observers[watch.session.client]
         self._staying.pop(key, None)
         if watch.anchor is None:
-            self._fences.remove(key)
+            self._fences_of(watch).remove(watch)
             return watch
         number = _Ring.number(watch.wanted.metres)
         ring = self._rings[number]
@@ -176,32 +229,32 @@ class Watches:
 
     # Fences
 
-    def passed(self, steps: Sequence[Step]) -> Iterator[Passed]:
-        """All fences that these ways pass, or in which they begin or end in nothing."""
-        if not len(self._fences):
-            return
-        watches = self._watches
-        moving: list[int] = []
+    def _fences_of(self, watch: Watch) -> FenceIndex[Watch]:
+        return self._fences if watch.wanted.stay is None else self._visited
+
+    def covering(self, steps: Sequence[Step]) -> Iterator[Passed]:
+        """The fences in which these ways begin in nothing, or end in it."""
         for number, (_, way) in enumerate(steps):
-            if way.before is None or way.after is None:
-                point, visits = (way.after, APPEARS) if way.before is None else (way.before, DISAPPEARS)
-                if point is not None:
-                    for key in self._fences.covering(point):
-                        yield number, watches[key], visits
-            elif way.before != way.after:
-                moving.append(number)
-        if not moving:
-            return
-        ends = np.array(
-            [
-                (way.before.lat, way.before.lon, way.after.lat, way.after.lon)
-                for way in (steps[number][1] for number in moving)
-                if way.before is not None and way.after is not None
-            ]
-        )
-        lat, lon, end_lat, end_lon = (np.ascontiguousarray(column) for column in ends.T)
-        for way_number, key, visits in self._fences.rows(lat, lon, end_lat, end_lon):
-            yield moving[way_number], watches[key], visits
+            if way.before is not None and way.after is not None:
+                continue
+            point, visits = (way.after, APPEARS) if way.before is None else (way.before, DISAPPEARS)
+            for fences in (self._fences, self._visited):
+                if point is not None and len(fences):
+                    for watch in fences.covering(point):
+                        yield Passed(number, watch, visits)
+
+    def passed(self, moving: Moving) -> Iterator[Passed]:
+        """The fences that these ways pass, if of each is to be known who passed it: those of stays, and all of them if there are few ways."""
+        for fences in (self._visited, self._fences) if moving.are_few else (self._visited,):
+            if len(fences):
+                for way, watch, visits in fences.passed(moving.lat, moving.lon, moving.end_lat, moving.end_lon):
+                    yield Passed(int(moving.step[way]), watch, visits)
+
+    def passages(self, moving: Moving) -> Passages[Watch] | None:
+        """All others: there may be thousands."""
+        if moving.are_few or not len(self._fences):
+            return None
+        return self._fences.passages(moving.lat, moving.lon, moving.end_lat, moving.end_lon)
 
     # Around clients
 
@@ -210,29 +263,41 @@ class Watches:
         rings = ((ring.standing, client in ring.watches) for ring in self._rings.values())
         for among, belongs in (*rings, (self._others, observable)):
             if belongs and way.after is not None:
-                among.put(client, way.after)
+                among.put(client, way)
             else:
                 among.remove(client)
 
     def met(self, number: int, client: str, way: Way, *, observable: bool) -> Iterator[Met]:
         """Whom a client passes at a distance that somebody asks for; then it stands where it is."""
+        before: tuple[Way, ...] | None = None
+        for watches, who, other in self._candidates(client, way, observable=observable):
+            if before is None and other.ways:
+                before = self._ways(client)
+            for watch in watches.values():
+                passages = meeting(watch.wanted.metres, other, way, before or ())
+                if passages:
+                    yield Met(number, watch, who, passages, other)
+        self.stands(client, way, observable=observable)
+
+    def _candidates(
+        self, client: str, way: Way, *, observable: bool
+    ) -> Iterator[tuple[dict[Key, Watch], str, Whereabouts]]:
+        """Those whom it may pass: who watches, who is observed, and where the one of the two was who is not on that way."""
         if observable:
             for ring in self._rings.values():
                 for anchor in ring.standing.along(way, ring.metres):
                     if anchor != client:
-                        standing = ring.standing.point(anchor)
-                        yield from self._meetings(number, way, ring.watches[anchor], standing, client)
+                        yield ring.watches[anchor], client, ring.standing.whereabouts(anchor, way.left)
         own = self._around.get(client)
         if own:
             farthest = max(watch.wanted.metres for watch in own.values())
-            for other in self._others.along(way, farthest):
-                if other != client:
-                    yield from self._meetings(number, way, own, self._others.point(other), other)
-        self.stands(client, way, observable=observable)
+            for who in self._others.along(way, farthest):
+                if who != client:
+                    yield own, who, self._others.whereabouts(who, way.left)
 
-    @staticmethod
-    def _meetings(number: int, way: Way, watches: dict[Key, Watch], standing: Point, who: str) -> Iterator[Met]:
-        for watch in watches.values():
-            passages = meeting(watch.wanted.metres, standing, way)
-            if passages:
-                yield Met(number, watch, who, passages, standing)
+    def _ways(self, client: str) -> tuple[Way, ...]:
+        """How it came where it is."""
+        for among in (self._others, *(ring.standing for ring in self._rings.values())):
+            if client in among:
+                return among.whereabouts(client, 0).ways
+        return ()
