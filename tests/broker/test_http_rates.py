@@ -63,7 +63,7 @@ def test_a_stranger_that_asks_too_fast_is_told_to_wait_and_the_others_go_on(tmp_
 def test_who_sends_many_requests_at_once_gets_its_share_and_one_refusal(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await asyncio.open_connection(*server.addresses["http"])
-        writer.write(b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000)
         said = b""
         try:
             while data := await asyncio.wait_for(reader.read(65_536), PATIENCE):
@@ -71,7 +71,7 @@ def test_who_sends_many_requests_at_once_gets_its_share_and_one_refusal(tmp_path
         except ConnectionResetError:
             pass  # it had sent more than anybody has read
         writer.close()
-        assert said.count(b"HTTP/1.1 401") == AT_ONCE
+        assert said.count(b"HTTP/1.1 200") == AT_ONCE
         assert server.broker.statistics().callers.refused == 1
 
     broker(tmp_path, scenario, listen=HTTP, access={"anonymous": "never"}, limits=limits(requests_per_second=RARE))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -557,6 +558,7 @@ def port_in(text: str) -> Port:
     return int(text)
 
 
+@lru_cache(maxsize=4096)  # asked several times for each request, by the same few
 def is_loopback(host: str) -> bool:
     """Whether only this machine is meant; any other name may resolve to anything, and an empty one is everywhere."""
     if host == "localhost":

@@ -11,6 +11,7 @@ import ipaddress
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from nearcast.broker.access.principal import Peer
@@ -236,6 +237,7 @@ def is_exempt(limits: LimitSettings, address: str) -> bool:
     return not limits.loopback and is_loopback(address)
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
     """Whoever has one IPv6 address usually has all of its /64."""
     try:

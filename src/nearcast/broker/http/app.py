@@ -24,6 +24,7 @@ from nearcast.broker.core import Broker
 from nearcast.broker.http import jobs, operations
 from nearcast.broker.http.description import describe
 from nearcast.broker.http.events import Events
+from nearcast.broker.http.known import known_only
 from nearcast.broker.http.pace import paced
 from nearcast.broker.http.problems import failed, told, told_by_framework, told_of_depth
 from nearcast.broker.http.scans import Scans
@@ -34,7 +35,7 @@ More = Callable[[Broker], Sequence[ControllerRouterHandler]]
 
 
 def application(broker: Broker, more: More | None = None) -> ASGIApp:
-    return paced(broker, routes(broker, more))
+    return paced(broker, known_only(broker, routes(broker, more)))
 
 
 def routes(broker: Broker, more: More | None = None) -> Litestar:

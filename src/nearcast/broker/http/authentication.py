@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from typing import Final, cast
 
-from litestar import Request
+from litestar.types import Scope
 
 from nearcast.broker.access import Access, Peer, Principal
-from nearcast.broker.http.browsers import check_nameless
+from nearcast.broker.http.browsers import Asking, check_nameless
 from nearcast.errors import NotAuthenticated
 
 CLIENT: str = "http"
 
 
-async def principal_of(access: Access, request: Request[Any, Any, Any]) -> Principal:
+_PRINCIPAL: Final = "nearcast.principal"
+
+
+def keep(access: Access, scope: Scope, principal: Principal) -> None:
+    """That this is who asks was found out."""
+    cast("dict[str, object]", scope)[_PRINCIPAL] = access.generation, principal
+
+
+def _kept(access: Access, scope: Scope) -> Principal | None:
+    """Unless it would not be found out again: bodies take their time, and users and rules change meanwhile."""
+    match cast("dict[str, object]", scope).get(_PRINCIPAL):
+        case (access.generation, Principal() as principal) if access.holds(principal):
+            return principal
+        case _:
+            return None
+
+
+async def principal_of(access: Access, request: Asking) -> Principal:
     """By HTTP Basic, or by a token (Bearer); without, as the rules for anonymous clients say."""
+    kept = _kept(access, request.scope)
+    if kept is not None:
+        return kept
     user, password = credentials_in(request.headers.get("authorization"))
     if not user and not password:
         check_nameless(request)
     address = request.client.host if request.client else ""
-    peer = Peer(address, request.client.port if request.client else 0, request.url.scheme == "https")
+    peer = Peer(address, request.client.port if request.client else 0, request.scope["scheme"] == "https")
     return await access.authenticate(CLIENT, user, password, peer)
 
 

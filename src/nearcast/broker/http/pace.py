@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-from litestar.enums import ScopeType
-from litestar.types import (
-    ASGIApp,
-    HTTPResponseBodyEvent,
-    HTTPResponseStartEvent,
-    Receive,
-    Scope,
-    Send,
-    WebSocketCloseEvent,
-)
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from nearcast.broker.core import Broker
 from nearcast.broker.http.authentication import credentials_in
-from nearcast.broker.http.problems import problem_of, retry_after
+from nearcast.broker.http.refusing import refuse
 from nearcast.errors import NotAuthenticated, QuotaExceeded
-
-_TRY_AGAIN_LATER = 1013
-"""Close code of WebSockets (IANA); a connection that was not accepted yet is answered with 403 instead."""
 
 
 def paced(broker: Broker, app: ASGIApp) -> ASGIApp:
@@ -29,7 +16,7 @@ def paced(broker: Broker, app: ASGIApp) -> ASGIApp:
             _check(broker, scope)
         except QuotaExceeded as error:
             broker.services.refusals.add_error(str(scope["scheme"]), error)
-            await _refuse(scope, error, send)
+            await refuse(scope, error, send, last=True)
         else:
             await app(scope, receive, send)
 
@@ -50,26 +37,3 @@ def _known_user(broker: Broker, scope: Scope) -> str | None:
             except NotAuthenticated:
                 return None
     return None
-
-
-async def _refuse(scope: Scope, error: QuotaExceeded, send: Send) -> None:
-    """And end the connection: how often it can be opened again is limited as well, and what it has sent already need not be looked at."""
-    if scope["type"] == ScopeType.WEBSOCKET:
-        closing: WebSocketCloseEvent = {"type": "websocket.close", "code": _TRY_AGAIN_LATER, "reason": str(error)}
-        await send(closing)
-        return
-    body = msgspec.json.encode(problem_of(error))
-    headers = {
-        "content-type": "application/problem+json",
-        "content-length": str(len(body)),
-        "connection": "close",
-        **retry_after(error),
-    }
-    start: HTTPResponseStartEvent = {
-        "type": "http.response.start",
-        "status": 429,
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-    }
-    rest: HTTPResponseBodyEvent = {"type": "http.response.body", "body": body, "more_body": False}
-    await send(start)
-    await send(rest)

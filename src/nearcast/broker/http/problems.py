@@ -55,6 +55,10 @@ def retry_after(error: NearcastError) -> dict[str, str]:
     return {"Retry-After": str(-(-wait // MICROSECONDS))} if wait else {}
 
 
+def headers_of(error: NearcastError) -> dict[str, str]:
+    return {"WWW-Authenticate": 'Basic realm="nearcast"'} if status_of(error) == 401 else retry_after(error)
+
+
 def problem_of(error: NearcastError) -> dict[str, Any]:
     return {"type": "about:blank", "title": type(error).__name__, "status": status_of(error), "detail": str(error)}
 
@@ -67,9 +71,10 @@ def counted(broker: Broker, request: Request[Any, Any, Any], error: NearcastErro
 
 def told(broker: Broker, request: Request[Any, Any, Any], error: NearcastError) -> Response[dict[str, Any]]:
     counted(broker, request, error)
-    status = status_of(error)
-    headers = {"WWW-Authenticate": 'Basic realm="nearcast"'} if status == 401 else retry_after(error)
-    return Response(problem_of(error), status_code=status, media_type="application/problem+json", headers=headers)
+    headers = headers_of(error)
+    return Response(
+        problem_of(error), status_code=status_of(error), media_type="application/problem+json", headers=headers
+    )
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
