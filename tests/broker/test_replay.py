@@ -393,6 +393,20 @@ def test_what_both_wait_for_goes_on_waiting_for_the_one_that_is_left(tmp_path: P
     in_broker(tmp_path, play)
 
 
+def test_what_both_wait_for_can_be_unpublished(tmp_path: Path) -> None:
+    async def play(rig: Rig) -> None:
+        bob, ids, live = await two_that_wait(rig)
+        assert (await rig.say("ada", "$nearcast/unpublish", live[0].encode()))[0] == PubAckReasonCode.SUCCESS
+        for text in (b"again", b""):
+            await rig.say("bob", names.ReservedTopic.MORE.about("#"), text)
+            await rig.settle()
+        assert by_number(bob, 2) == [*ids, live[1]]
+        assert by_number(bob, 1) == [*ids[:2], live[1], *ids[2:]]
+        assert rig.broker.temporal.statistics().replays.held_back == 0
+
+    in_broker(tmp_path, play)
+
+
 def test_unsubscribing_ends_it(tmp_path: Path) -> None:
     async def play(rig: Rig) -> None:
         ids = await published(rig, 20)
