@@ -39,12 +39,12 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
     """One scenario on a loop of its own."""
 
     async def tidily() -> None:
+        _OPEN.clear()  # whose loop is gone cannot be waited for
         try:
             await asyncio.wait_for(scenario, 2 * PATIENCE)
         finally:
             while _OPEN:
-                _OPEN.pop().close()
-            await asyncio.sleep(0)
+                await _OPEN.pop().gone()
 
     asyncio.run(tidily())
 
@@ -83,13 +83,12 @@ class Talker:
         self._packets = PacketReader(version=version)
         self._waiting: list[Packet] = []
         self._last_id = 0
+        _OPEN.append(self)
 
     @classmethod
     async def open(cls, server: Reachable, version: int = 5) -> Talker:
         host, port = server.addresses["mqtt"]
-        talker = cls(*await asyncio.open_connection(host, port), version)
-        _OPEN.append(talker)
-        return talker
+        return cls(*await asyncio.open_connection(host, port), version)
 
     def send(self, *packets: Packet) -> None:
         self.send_bytes(b"".join(encode(packet, self.version) for packet in packets))
@@ -162,6 +161,17 @@ class Talker:
     def close(self) -> None:
         """Politely or not: the other side sees the end of the connection."""
         self._writer.close()
+
+    async def gone(self) -> None:
+        """Closed, with its socket: over TLS the other side has a say in it, and a loop that ends before leaves the socket to whoever runs next."""
+        self.close()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except OSError:
+            pass  # it was gone already
 
 
 @contextlib.asynccontextmanager

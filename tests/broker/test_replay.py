@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 from mqtt5 import PubAckReasonCode
-from tests.broker.temporal_rig import SPOT, Rig, running, told
+from tests.broker.temporal_rig import SPOT, Rig, Wire, running, told
 from tests.clocks import HandClock
 from tests.waiting import until
 
@@ -322,17 +322,87 @@ def test_other_subscriptions_get_what_comes_at_once(tmp_path: Path) -> None:
     in_broker(tmp_path, play)
 
 
+def by_number(wire: Wire, number: int) -> list[str | None]:
+    return [told(packet, names.ID) for packet in wire.got if number in packet.subscription_ids]
+
+
 def test_each_subscription_into_the_past_replays_for_itself(tmp_path: Path) -> None:
+    """What comes meanwhile is one copy for both, as soon as either is in the present: which one is first, nobody says."""
+
     async def play(rig: Rig) -> None:
         ids = await published(rig, 4)
         bob = await rig.connect("bob")
         rig.subscribe("bob", number=1, since="-1h")
         rig.subscribe("bob", number=2, since="-1h", name="again")
-        live = await published(rig, 1, 100)
+        (live,) = await published(rig, 1, 100)
         await rig.settle()
-        for number in (1, 2):
-            assert [told(p, names.ID) for p in bob.got if number in p.subscription_ids] == [*ids, *live]
-        assert bob.ids().count(live[0]) == 1
+        got = [by_number(bob, number) for number in (1, 2)]
+        assert [[each for each in those if each != live] for those in got] == [ids, ids]
+        assert [*ids, live] in got
+        (packet,) = [each for each in bob.got if told(each, names.ID) == live]
+        assert sorted(packet.subscription_ids) == [1, 2]
+
+    in_broker(tmp_path, play)
+
+
+async def two_that_wait(rig: Rig) -> tuple[Wire, list[str], list[str]]:
+    """Two subscriptions for the same, each with half of a past of four; what is stored, and what came while both waited."""
+    ids = await published(rig, 4)
+    bob = await rig.connect("bob")
+    await rig.subscribe("bob", number=1, since="-1h", batch="2")
+    await rig.subscribe("bob", number=2, since="-1h", batch="2", name="again")
+    await rig.settle()
+    live = await published(rig, 2, 100)
+    await rig.settle()
+    assert [by_number(bob, number) for number in (1, 2)] == [ids[:2], ids[:2]]
+    return bob, ids, live
+
+
+@pytest.mark.parametrize("most_kept", [1_000, 1])
+def test_a_subscription_in_the_present_waits_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_kept: int
+) -> None:
+    monkeypatch.setattr(held_back, "MOST_KEPT", most_kept)
+
+    async def play(rig: Rig, first: int) -> None:
+        bob, ids, live = await two_that_wait(rig)
+        texts = {1: b"", 2: b"again"}
+        await rig.say("bob", names.ReservedTopic.MORE.about("#"), texts[first])
+        await rig.settle()
+        live += await published(rig, 1, 200)
+        await rig.settle()
+        assert by_number(bob, first) == [*ids, *live], "in their order"
+        await rig.say("bob", names.ReservedTopic.MORE.about("#"), texts[3 - first])
+        await rig.settle()
+        assert by_number(bob, 3 - first) == [*ids[:2], *live, *ids[2:]], "none of them twice"
+
+    for first in (1, 2):
+        in_broker(tmp_path / str(first), lambda rig, first=first: play(rig, first))  # type: ignore[misc]
+
+
+def test_what_both_wait_for_goes_on_waiting_for_the_one_that_is_left(tmp_path: Path) -> None:
+    async def play(rig: Rig) -> None:
+        bob, ids, live = await two_that_wait(rig)
+        await rig.unsubscribe("bob", "#", "again")
+        await rig.settle()
+        assert by_number(bob, 1) == ids[:2]
+        await rig.say("bob", names.ReservedTopic.MORE.about("#"))
+        await rig.settle()
+        assert by_number(bob, 1) == [*ids, *live]
+
+    in_broker(tmp_path, play)
+
+
+def test_what_both_wait_for_can_be_unpublished(tmp_path: Path) -> None:
+    async def play(rig: Rig) -> None:
+        bob, ids, live = await two_that_wait(rig)
+        assert (await rig.say("ada", "$nearcast/unpublish", live[0].encode()))[0] == PubAckReasonCode.SUCCESS
+        for text in (b"again", b""):
+            await rig.say("bob", names.ReservedTopic.MORE.about("#"), text)
+            await rig.settle()
+        assert by_number(bob, 2) == [*ids, live[1]]
+        assert by_number(bob, 1) == [*ids[:2], live[1], *ids[2:]]
+        assert rig.broker.temporal.statistics().replays.held_back == 0
 
     in_broker(tmp_path, play)
 

@@ -199,7 +199,7 @@ def test_it_says_which_keys_hold_and_which_need_a_restart_and_whom_it_obeys(tmp_
         assert answer["restart_needed"] == pending
         again = (await reload(broker)).json()
         assert (again["applied"], again["restart_needed"]) == ([], pending), "still not in effect, and still said"
-        assert said(broker, "only after a restart: limits.packet, session.inflight") == 2
+        await until(lambda: said(broker, "only after a restart: limits.packet, session.inflight") == 2)
         assert (await reload(broker, who="bob")).status_code == 403
         async with httpx.AsyncClient(trust_env=False, auth=("bob", "wrong")) as http:
             assert (await http.post(f"{broker.http}/reload")).status_code == 401

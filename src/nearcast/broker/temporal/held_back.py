@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,9 +22,12 @@ MOST_NOTED: Final = 100_000
 READ_AT_ONCE: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class HeldBack:
-    """One live message; ``message`` is ``None`` if it is to be read from the journal."""
+    """One live message; ``message`` is ``None`` if it is to be read from the journal.
+
+    All subscriptions of the client that asked for it wait for it, and the first that comes to it gives it out for all of them.
+    """
 
     message: Message | None
     offset: int | None
@@ -32,6 +35,11 @@ class HeldBack:
     identifiers: tuple[int, ...]
     near: bool
     retain: bool
+    waiting: int
+    """So many subscriptions."""
+
+    gone: bool = False
+    """It was given out, or never will be."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -43,21 +51,13 @@ class HeldBackMessages:
 
     _kept: int = 0
 
-    def add(self, message: Message, qos: int, identifiers: tuple[int, ...], near: bool, retain: bool) -> bool:
-        """Whether it was taken; otherwise it goes its usual way."""
-        if len(self.waiting) >= MOST_NOTED:
-            return False
-        offset = message.offset
-        if self._kept >= MOST_KEPT and offset is None:
-            self.dropped += 1
-            return True
-        if qos and self.session.durable and offset is not None:
-            # It is owed from now on: a restart must find it, also while it waits here.
-            self.session.pending[offset] = None
-        keep = self._kept < MOST_KEPT
-        self._kept += keep
-        self.waiting.append(HeldBack(message if keep else None, offset, qos, identifiers, near, retain))
-        return True
+    def has_room(self) -> bool:
+        """Whether it keeps one more message in memory."""
+        return self._kept < MOST_KEPT
+
+    def add(self, each: HeldBack) -> None:
+        self._kept += each.message is not None
+        self.waiting.append(each)
 
     def withdraw(self, unwanted: set[int]) -> None:
         """Of events that were unpublished, by their offsets."""
@@ -68,16 +68,33 @@ class HeldBackMessages:
         self.waiting = deque(each for each in self.waiting if each.offset not in unwanted)
 
     def release(self) -> None:
-        """Nobody waits for the stored ones any more: what is in memory goes out, the rest is not owed."""
+        """Nobody waits for the stored ones any more: what is in memory goes out, the rest is not owed.
+
+        What another subscription waits for as well goes on waiting for that one.
+        """
         while self.waiting and self.session.alive:
             each = self.take()
+            each.waiting -= 1
+            if each.gone or each.waiting:
+                continue
             if each.message is not None:
-                self.session.deliver(each.message, each.qos, each.identifiers, near=each.near, retain=each.retain)
-            elif each.offset is not None:
-                self.session.give_up(each.offset)
+                self.give(each, each.message)
+            else:
+                self.give_up(each)
+
+    def give(self, each: HeldBack, message: Message) -> None:
+        each.gone = True
+        self.session.deliver(message, each.qos, each.identifiers, near=each.near, retain=each.retain)
+
+    def give_up(self, each: HeldBack) -> None:
+        each.gone = True
+        if each.offset is not None:
+            self.session.give_up(each.offset)
 
     def unread(self) -> list[int]:
         """The offsets of the next ones, if they must be read first."""
+        while self.waiting and self.waiting[0].gone:
+            self.take()
         offsets: list[int] = []
         for each in self.waiting:
             if each.message is not None or len(offsets) >= READ_AT_ONCE:
@@ -89,6 +106,31 @@ class HeldBackMessages:
         each = self.waiting.popleft()
         self._kept -= each.message is not None
         return each
+
+
+def hold_back(
+    queues: Sequence[HeldBackMessages],
+    message: Message,
+    qos: int,
+    identifiers: tuple[int, ...],
+    near: bool,
+    retain: bool,
+) -> bool:
+    """For subscriptions of one session; whether it was taken, otherwise it goes its usual way."""
+    if any(len(each.waiting) >= MOST_NOTED for each in queues):
+        return False
+    offset, session = message.offset, queues[0].session
+    keep = all(each.has_room() for each in queues)
+    if not keep and offset is None:
+        queues[0].dropped += 1
+        return True
+    if qos and session.durable and offset is not None:
+        # It is owed from now on: a restart must find it, also while it waits here.
+        session.pending[offset] = None
+    held_back = HeldBack(message if keep else None, offset, qos, identifiers, near, retain, len(queues))
+    for each in queues:
+        each.add(held_back)
+    return True
 
 
 def read_again(journal: Journal, offsets: list[int]) -> Generator[dict[int, Message], None, None]:

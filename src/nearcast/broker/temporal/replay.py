@@ -14,7 +14,7 @@ import msgspec
 
 from nearcast.broker.publishing.message import Message
 from nearcast.broker.sessions.session import Held, Session
-from nearcast.broker.temporal.held_back import HeldBackMessages
+from nearcast.broker.temporal.held_back import HeldBackMessages, hold_back
 from nearcast.broker.temporal.stored_events import Inquiry
 from nearcast.model.time import Instant
 from nearcast.model.topic import topic_matches
@@ -118,7 +118,7 @@ class Replay:
                 and topic_matches(self.held.subscription.topic, message.topic)
                 and not any(topic_matches(held.subscription.topic, message.topic) for held in others)
             )
-            if not alone or not self.held_back.add(message, out.qos, out.identifiers, out.near, out.retain):
+            if not alone or not hold_back([self.held_back], message, out.qos, out.identifiers, out.near, out.retain):
                 session.queue.append(out)
 
     async def something_happens(self, until: Callable[[], bool]) -> None:
@@ -151,13 +151,14 @@ class SessionReplays:
     def hold_back(
         self, held: tuple[Held, ...], message: Message, qos: int, identifiers: tuple[int, ...], near: bool, retain: bool
     ) -> bool:
-        """If all that asked for the message are still catching up."""
-        replay = None
+        """If all that asked for the message are still catching up; the first that has done so gives it out."""
+        queues = []
         for each in held:
             replay = self.all.get(each.subscription.id)
             if replay is None or replay.live:
                 return False
-        return replay is not None and replay.held_back.add(message, qos, identifiers, near, retain)
+            queues.append(replay.held_back)
+        return bool(queues) and hold_back(queues, message, qos, identifiers, near, retain)
 
     def go_on(self) -> None:
         for replay in self.all.values():

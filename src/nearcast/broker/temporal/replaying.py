@@ -136,11 +136,12 @@ class Replaying:
 
     async def _give_held_back(self, replay: Replay) -> None:
         """What came meanwhile; when nothing of it is left, the subscription is like any other."""
-        held_back, session = replay.held_back, replay.session
+        held_back = replay.held_back
         count = 0
         while held_back.waiting:
             again: dict[int, Message] = {}
             offsets = held_back.unread()
+            wanted = set(offsets)
             if offsets:
                 work = self.background.start(read_again(self.journal, offsets))
                 try:
@@ -148,16 +149,22 @@ class Replaying:
                         again.update(chunk)
                 finally:
                     work.close()
-            for _ in range(min(len(offsets) or 1, len(held_back.waiting))):
-                await replay.something_happens(replay.has_room)
+            for _ in range(len(offsets) or 1):
+                if held_back.waiting:
+                    await replay.something_happens(replay.has_room)
                 if not held_back.waiting:
                     break
-                each = held_back.take()
+                each = held_back.waiting[0]
+                if each.message is None and not each.gone and each.offset not in wanted:
+                    break  # others were withdrawn meanwhile, and so it comes earlier than it was read
+                held_back.take()
                 message = each.message or again.get(each.offset or -1)
-                if message is not None:
-                    session.deliver(message, each.qos, each.identifiers, near=each.near, retain=each.retain)
-                elif each.offset is not None:
-                    session.give_up(each.offset)  # retention was faster
+                if each.gone:
+                    pass  # another subscription was faster
+                elif message is not None:
+                    held_back.give(each, message)
+                else:
+                    held_back.give_up(each)  # retention was faster
                 count += 1
                 if not count % IN_A_ROW:
                     await asyncio.sleep(0)

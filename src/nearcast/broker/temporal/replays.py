@@ -5,7 +5,8 @@ an event below it was routed before, one above it afterwards, and each event has
 there, live messages for that subscription alone are held back meanwhile, and nobody has to compare anything.
 
 A message that another subscription of the client asked for as well goes out at once, for both: one copy per client
-(product.md); a new subscription into the past replays for itself.
+(product.md); a new subscription into the past replays for itself.  If that one is catching up, too, it goes out for both as soon
+as one of them has come to it: none that is in the present waits for one that is not.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class ReplayStatistics:
     begun: int
     given: int
     held_back: int
+    """Messages, counted for each subscription that waits for them."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
