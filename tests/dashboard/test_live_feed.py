@@ -289,7 +289,7 @@ def test_what_is_not_timed_says_nothing_of_delays(tmp_path: Path) -> None:
 
 
 def test_who_looks_at_a_client_hears_that_it_has_gone(tmp_path: Path) -> None:
-    name = "a long name " * 200
+    name = "a long name " * 80  # nearly as long as may be
 
     async def story(server: Server, client: httpx.AsyncClient) -> None:
         async with looking(server) as page:
