@@ -174,6 +174,17 @@ class Talker:
             pass  # it was gone already
 
 
+async def all_said(reader: asyncio.StreamReader) -> bytes:
+    """By the other side, until it hangs up."""
+    said = b""
+    try:
+        while data := await asyncio.wait_for(reader.read(65_536), PATIENCE):
+            said += data
+    except ConnectionResetError:
+        pass  # it had sent more than anybody has read
+    return said
+
+
 @contextlib.asynccontextmanager
 async def talking(server: Reachable, client: str = "", version: int = 5, **parts: Any) -> AsyncIterator[Talker]:
     """A client that is connected, until it vanishes."""

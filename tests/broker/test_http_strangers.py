@@ -7,25 +7,15 @@ import base64
 from pathlib import Path
 
 import pytest
-from tests.broker.talker import broker
+from tests.broker.talker import all_said, broker
 from tests.broker.test_http import asking
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 from nearcast.broker.access.users import add_user, revoke_user
 from nearcast.broker.server import Server
 
 HTTP = {"http_port": "any"}
 NEVER = {"anonymous": "never"}
-
-
-async def all_said(reader: asyncio.StreamReader) -> bytes:
-    said = b""
-    try:
-        while data := await asyncio.wait_for(reader.read(65_536), PATIENCE):
-            said += data
-    except ConnectionResetError:
-        pass  # it had sent more than anybody has read
-    return said
 
 
 @pytest.mark.parametrize("header", [b"", b"Authorization: Basic " + base64.b64encode(b"ada:guess") + b"\r\n"])
